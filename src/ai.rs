@@ -13,6 +13,7 @@ pub mod cache;
 pub mod claim;
 pub mod context;
 pub mod debug;
+pub(crate) mod desk;
 pub mod kept;
 pub mod material;
 pub mod plan;

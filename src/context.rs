@@ -74,15 +74,19 @@ pub trait Tracker: Debug {
     /// Returns true if a token for the forge is configured.
     fn has_token(&self) -> bool;
 
-    /// Reads an issue. `project` is another project of the same forge. `None`: the number is that of a pull request.
+    /// Reads an issue. `None`: the number is that of a pull request.
     ///
     /// # Errors
     /// A lowercase fragment: why it cannot be read.
-    fn read(
-        &self,
-        project: Option<&str>,
-        number: u64,
-        deadline: Instant,
-        stop: &Stop,
-    ) -> Result<Option<Ticket>, String>;
+    fn read(&self, wanted: &WantedIssue<'_>) -> Result<Option<Ticket>, String>;
+}
+
+/// An issue to read, and until when.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedIssue<'a> {
+    /// Another project of the same forge; `None`: the project under review.
+    pub project: Option<&'a str>,
+    pub number: u64,
+    pub deadline: Instant,
+    pub stop: &'a Stop,
 }

@@ -36,7 +36,7 @@ use std::sync::{Mutex, OnceLock};
 pub use digest::sha1_hex;
 pub use fetch::Fetched;
 pub use hooks::{HooksDir, Scope};
-pub use load::Reader;
+pub use load::{Node, Reader};
 pub use underway::PushTarget;
 
 /// An opened repository. Cheap to share between threads; see [`Repo::reader`].
@@ -221,6 +221,14 @@ impl Repo {
         let remote = repo.try_find_remote(name).and_then(|r| r.ok());
         let rewritten = remote.and_then(|r| Some(r.url(gix::remote::Direction::Fetch)?.to_string()));
         configured.into_iter().chain(rewritten).collect()
+    }
+
+    /// Opens a submodule; `None`: it is not checked out, or cannot be opened.
+    pub fn submodule(&self, path: &RepoPath) -> Option<Self> {
+        let relative = std::str::from_utf8(path.as_bytes()).ok().map(Path::new)?;
+        let is_inside = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let top = self.worktree().filter(|_| is_inside)?.join(relative);
+        open::nested(&top).ok().flatten()
     }
 
     /// Returns the folder that the hooks of this repository live in, and who says so.

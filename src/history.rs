@@ -4,7 +4,7 @@
 //! .reviews/.gitignore                  the folder ignores itself, unless `history.commit`
 //! .reviews/latest.json                 the newest session, and the heads of those that were touched since it began
 //! .reviews/sessions/2026-01-31-001/    request.json, changes.diff, complete.json once it is closed
-//!                   …/fixes.json       plans and attempts to fix findings; not in the chain
+//!                   …/fixes.json       plans and attempts to fix findings, with their links of the chain
 //!                   …/round-1/         review.json, seal.json, response.json once it is answered
 //!                   …/round-2/         as before, and the changes.diff of the round
 //! .reviews/tmp/                        what is being written
@@ -34,6 +34,7 @@ mod verify;
 mod write;
 
 pub use disk::{Act, Faults, Step};
+pub use fixes::Progress;
 pub use id::SessionId;
 pub use prune::Pruned;
 pub use verify::{Checked, Edit};

@@ -10,6 +10,7 @@ mod files;
 mod frame;
 mod governing;
 mod models;
+mod pins;
 mod place;
 mod record;
 mod scan;
@@ -83,6 +84,9 @@ pub struct Review {
     pub duration: Duration,
     /// Where this review may be stored; `None` where there is no worktree.
     pub place: Option<Place>,
+    /// True if another commit than the reviewed one is checked out, and the worktree lacks lines of findings that have
+    /// replacements.
+    pub is_elsewhere: bool,
     /// The change as text, where the request asks for it.
     pub record: Option<Record>,
     /// Which lines the change shows of files whose text is in no record: those that hold secrets by their names.
@@ -294,7 +298,8 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     }
 
     let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
-        .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree });
+        .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree })
+        .with_pins(pins::known(resolved.repo.as_ref(), &resolved.base, &parts));
     let files = Files::new(&request.files, &request.dir, resolved.repo.as_ref().and_then(Repo::worktree), &rules)?;
     // The files of a session that goes on were judged in its first round; some may be gone since.
     if request.brief.previous.is_empty() {
@@ -431,6 +436,8 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         Some(Signal::Terminate) => ExitStatus::Terminated,
     };
     phases.end("judge");
+    let reviewed = (place.as_ref(), resolved.info.head.as_deref());
+    let is_elsewhere = decided::is_elsewhere(resolved.repo.as_ref(), reviewed, &findings);
     Ok(Review {
         source: resolved.info,
         outcome,
@@ -451,6 +458,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         timestamp: world.now,
         duration: started.elapsed(),
         place,
+        is_elsewhere,
         decisions: Decisions { entries: decisions, states },
         judged_by: Box::new(governing.policy),
         unrecorded: pieces.iter_mut().filter_map(|p| p.numbers.take()).collect(),

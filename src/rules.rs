@@ -20,6 +20,7 @@ mod lexer;
 mod markers;
 mod mask;
 mod origin;
+mod pins;
 mod prefilter;
 mod prose;
 mod report;
@@ -49,6 +50,7 @@ pub use change::Tree;
 use language::Languages;
 pub use leak::Secret;
 pub(crate) use lexer::{Place, languages_of, outline};
+pub use pins::{Pins, can_use_actions, unpinned};
 pub use report::Rest;
 use report::{Reporter, Sighting};
 use std::borrow::Cow;
@@ -71,6 +73,8 @@ pub struct RuleSet {
     disabled: Vec<bool>,
     severity: Vec<(u16, Severity)>,
     suppressions: Suppressions,
+    /// Commits of actions that replacements may name.
+    pins: pins::Pins,
     hash: Cow<'static, str>,
 }
 
@@ -267,6 +271,7 @@ impl RuleSet {
             disabled: Vec::new(),
             severity: Vec::new(),
             suppressions: Suppressions { honour_added: true },
+            pins: pins::Pins::default(),
             hash: Cow::Borrowed(catalog::HASH),
         };
         for id in &policy.disable {
@@ -288,6 +293,13 @@ impl RuleSet {
     #[must_use]
     pub fn with_suppressions(mut self, suppressions: Suppressions) -> Self {
         self.suppressions = suppressions;
+        self
+    }
+
+    /// Sets the commits of actions that replacements may name. Without it, there are none.
+    #[must_use]
+    pub fn with_pins(mut self, pins: Pins) -> Self {
+        self.pins = pins;
         self
     }
 

@@ -13,6 +13,7 @@ pub mod paper;
 mod prompt;
 #[cfg(test)]
 mod sample;
+mod scroll;
 pub mod state;
 pub mod view;
 

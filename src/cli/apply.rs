@@ -8,7 +8,7 @@ use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
 use crate::review;
 use crate::rounds;
-use crate::rounds::apply::{Edits, Wanted, effect, plan};
+use crate::rounds::apply::{Edits, Reviewed, Wanted, effect, plan};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire;
@@ -45,11 +45,22 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let last = session.rounds.last().map(|r| &r.review.report);
     let report = last.ok_or_else(|| Error::usage(format!("review {id} has no round")))?;
     let change = store.change(&id, u32::try_from(session.rounds.len()).unwrap_or(u32::MAX))?;
+    let name = id.to_string();
+    let reviewed = Reviewed {
+        id: &name,
+        findings: &report.findings,
+        change: &change,
+        head: report.source.head.as_deref(),
+        checked_out: place.head.as_deref(),
+    };
     let wanted = if args.all_safe { Wanted::AllSafe } else { Wanted::Named(args.findings.clone()) };
-    let edits = plan(&place.top, &id.to_string(), (&report.findings, &change), &wanted)?;
+    let edits = plan(&place.top, &reviewed, &wanted)?;
     let mut text = String::new();
     for (id, why) in &edits.left_out {
         text.push_str(&format!("left out {id}: {}\n", Inert::new(why)));
+    }
+    if let Some(commit) = reviewed.elsewhere(None).filter(|_| !edits.left_out.is_empty()) {
+        text.push_str(&format!("hint: the reviewed commit is not checked out: git checkout {commit}\n"));
     }
     if edits.is_empty() {
         text.push_str("nothing to apply\n");
@@ -87,7 +98,15 @@ pub(super) fn named(
     let last = session.rounds.last().map(|r| &r.review.report);
     let report = last.ok_or_else(|| Error::usage(format!("review {id} has no round")))?;
     let change = store.change(&id, u32::try_from(session.rounds.len()).unwrap_or(u32::MAX))?;
-    let edits = plan(&place.top, &id.to_string(), (&report.findings, &change), &Wanted::Named(findings))?;
+    let name = id.to_string();
+    let reviewed = Reviewed {
+        id: &name,
+        findings: &report.findings,
+        change: &change,
+        head: report.source.head.as_deref(),
+        checked_out: place.head.as_deref(),
+    };
+    let edits = plan(&place.top, &reviewed, &Wanted::Named(findings))?;
     edits.write()?;
     let mut lines = vec![format!("applied {}", edits.applied.join(", "))];
     lines.extend(checked(context, &edits, &report.findings).lines().map(str::to_owned));

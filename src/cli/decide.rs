@@ -225,9 +225,18 @@ fn recorded(context: &Context, decided: &[Decided], is_shared: bool) -> Result<E
         text.push_str(&format!("{} {name}{until}\n", entry.decision.name()));
     }
     if is_shared {
-        text.push_str(&format!("commit {} to share the decision\n", crate::disposition::SHARED));
+        text.push_str(&to_commit());
     }
     print(&text)
+}
+
+/// Prints what makes shared decisions known to others.
+pub(super) fn committed() -> Result<ExitStatus> {
+    print(&to_commit())
+}
+
+fn to_commit() -> String {
+    format!("commit {} to share the decision\n", crate::disposition::SHARED)
 }
 
 /// Returns ` at FILE:LINE` of a finding.

@@ -285,6 +285,10 @@ fn introduction(fixing: &Fixing) -> String {
         let place = f.file.as_ref().map(|file| format!(" at {file}{line}")).unwrap_or_default();
         text.push_str(&shown(&format!("{} {}: {}{place}", f.id, f.rule_id, f.title)));
     }
+    if let Some(commit) = fixing.elsewhere() {
+        text.push_str("note: the reviewed commit is not checked out, and its lines are not in the worktree; ");
+        text.push_str(&format!("to fix it there, stop and run: git checkout {commit}\n"));
+    }
     text
 }
 

@@ -4,6 +4,7 @@ use super::history::request;
 use super::screen::{self, Event, Screen};
 use super::triage::pull_of;
 use super::{Context, pr, signals};
+use crate::background::Station;
 use crate::error::{ExitStatus, Result};
 use crate::forge::Listed;
 use crate::git::Repo;
@@ -16,8 +17,11 @@ use crate::rounds::decide::{Here, list};
 use crate::rules::RuleSet;
 use crate::stop::Stop;
 use crate::triage::key::{Key, Typed};
-use crate::triage::menu::{Effect, Input, Latest, Pull, Repository, State, Stored, Surroundings, step, view};
+use crate::triage::menu::{
+    Background, Effect, Input, Latest, Outside, Pull, Repository, State, Stored, Surroundings, step, view,
+};
 use crate::wire::Disposition;
+use crate::wire::background::{Ending, Last, Queue};
 use crate::wire::stored::{Overview, Status};
 use std::path::Path;
 
@@ -96,9 +100,13 @@ fn look(context: &Context) -> Surroundings {
     let mut out = Surroundings { folder, ..Surroundings::default() };
     let repo = match Repo::find(&context.dir, &context.env) {
         Ok(Some(repo)) if repo.worktree().is_some() => repo,
-        Ok(_) => return out,
+        Ok(Some(_)) => {
+            out.outside = Outside::Bare;
+            return out;
+        }
+        Ok(None) => return out,
         Err(e) => {
-            out.problem = Some(e.on_one_line());
+            out.outside = Outside::Unreadable(e.on_one_line(), e.hints.clone());
             return out;
         }
     };
@@ -109,8 +117,26 @@ fn look(context: &Context) -> Surroundings {
     if let Err(e) = stored(context, &repo, &mut found) {
         out.problem = Some(e.on_one_line());
     }
+    match Station::find(&repo, &context.env).and_then(|station| station.map(|s| s.view()).transpose()) {
+        Ok(view) => found.background = view.map(|v| background(v.queue)).unwrap_or_default(),
+        Err(e) => out.problem = Some(e.on_one_line()),
+    }
     out.repo = Some(found);
     out
+}
+
+/// Returns the reviews after commits that are not done.
+fn background(queue: Queue) -> Background {
+    let is_failure = |l: &Last| matches!(l.ending, Ending::Failed | Ending::TimedOut | Ending::Abandoned);
+    let failed = queue.last.filter(is_failure).map(|l| {
+        let why = l.note.unwrap_or_else(|| l.ending.name().to_owned());
+        (l.commit, why)
+    });
+    Background {
+        running: queue.running.map(|r| r.order.commit),
+        waiting: queue.waiting.map(|w| (w.order.commit, w.held)),
+        failed,
+    }
 }
 
 /// Returns what has changed, and how the repository is set up.
@@ -129,6 +155,7 @@ fn changes(repo: &Repo) -> Result<Repository> {
         open: Vec::new(),
         is_configured: top.is_some_and(|top| top.join(FILE_NAME).exists()),
         has_hooks: repo.hooks().is_ok_and(|hooks| has_hook(&hooks.path)),
+        background: Background::default(),
     })
 }
 

@@ -67,9 +67,10 @@ fn listen(stop: &Stop, mut over: oneshot::Receiver<()>) {
     });
 }
 
-/// Ends the process: files appear as a whole or not at all, so nothing is left half written.
+/// Ends the process. Files appear as a whole or not at all, so nothing is left half written; private copies are removed.
 #[expect(clippy::exit, clippy::disallowed_methods, reason = "what the work waits for does not hear of signals")]
 pub(super) fn leave(stop: &Stop) {
+    crate::ai::desk::discard();
     let status = ended(stop).unwrap_or(ExitStatus::Interrupted);
     std::process::exit(i32::from(status.code()));
 }

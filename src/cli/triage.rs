@@ -4,7 +4,7 @@ use super::decide::Opened;
 use super::history::{find, request};
 use super::screen::{self, Ended, Event, Screen};
 use super::{Context, Global, apply, editor};
-use crate::diff::RepoPath;
+use crate::diff::{ObjectId, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
 use crate::history::SessionId;
 use crate::process::{End, find_program};
@@ -25,7 +25,7 @@ const PULL: &str = "pull request #";
 /// Arguments of `triage`.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "claude-reviewer triage [REVIEW_ID | latest | pr N]",
+    override_usage = "claude-reviewer triage [REVIEW_ID | latest | pr N] [--share]",
     after_help = "Each decision is stored at once. Press ? for the keys.\n\nOutside of a terminal, use: findings, accept, \
     reject, defer, confirm, apply."
 )]
@@ -33,6 +33,9 @@ pub(super) struct Args {
     /// Stored review: an ID, `latest`, or `pr N` for the newest review of a pull request
     #[arg(value_name = "REVIEW_ID", num_args = 0..=2)]
     review: Vec<String>,
+    /// Write decisions to .claude-reviewer/dispositions.toml too; in triage, S changes it
+    #[arg(long)]
+    share: bool,
 }
 
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
@@ -56,7 +59,14 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     }
     let mut desk = Desk::open(context, id)?;
     let subject = desk.subject()?;
-    screen::with(context, |screen| desk.work(screen, subject))
+    let (exit, has_shared) = screen::with(context, |screen| {
+        let state = State::new(subject, screen.size()).sharing(args.share);
+        desk.work(screen, state)
+    })?;
+    match exit {
+        ExitStatus::Pass if has_shared => super::decide::committed(),
+        exit => Ok(exit),
+    }
 }
 
 fn named(context: &Context, name: &str) -> Result<SessionId> {
@@ -116,9 +126,8 @@ impl<'a> Desk<'a> {
         })
     }
 
-    /// Reads keys and runs effects until the person leaves.
-    fn work(&mut self, screen: &mut Screen, subject: Subject) -> Result<ExitStatus> {
-        let mut state = State::new(subject, screen.size());
+    /// Reads keys and runs effects until the person leaves. Returns whether decisions were shared beside the exit code.
+    fn work(&mut self, screen: &mut Screen, mut state: State) -> Result<(ExitStatus, bool)> {
         loop {
             screen.show(view::draw(&state, screen.theme));
             let input = match screen.next() {
@@ -127,7 +136,7 @@ impl<'a> Desk<'a> {
                 Event::Resized => Input::Resize(screen.size()),
                 Event::Suspend => Input::Key(Key::Ctrl('z')),
                 Event::Continued => Input::Key(Key::Ctrl('l')),
-                Event::Ended(ended) => return Ok(ended.exit()),
+                Event::Ended(ended) => return Ok((ended.exit(), state.has_shared())),
             };
             let mut inputs = vec![input];
             while let Some(input) = inputs.pop() {
@@ -136,7 +145,7 @@ impl<'a> Desk<'a> {
                 for effect in effects {
                     match self.effect(screen, effect)? {
                         Next::Inputs(more) => inputs.extend(more),
-                        Next::Leave(exit) => return Ok(exit),
+                        Next::Leave(exit) => return Ok((exit, state.has_shared())),
                     }
                 }
             }
@@ -156,7 +165,7 @@ impl<'a> Desk<'a> {
                 Ok(Input::Resize(screen.size()))
             }
             Effect::Decide(order) => self.decide(order),
-            Effect::Confirm(findings) => self.confirm(&findings),
+            Effect::Confirm { findings, is_shared } => self.confirm(&findings, is_shared),
             Effect::Undo(held) => undo::restore(&self.opened.here(self.context), &held).map(|()| Input::Undone),
             Effect::Apply(ids) => self.apply(ids),
             Effect::Reload => self.reload(),
@@ -179,18 +188,18 @@ impl<'a> Desk<'a> {
     }
 
     fn decide(&self, order: Order) -> Result<Input> {
-        let Order { findings, decision, reason, until } = order;
+        let Order { findings, decision, reason, until, is_shared } = order;
         let here = self.opened.here(self.context);
-        let before = undo::held(&here, findings.clone())?;
-        let choice = Choice { findings, decision, reason, until, owner: None, share: false };
+        let before = undo::held(&here, findings.clone(), is_shared)?;
+        let choice = Choice { findings, decision, reason, until, owner: None, share: is_shared };
         let decided = decide(&here, &self.opened.session, &choice)?;
         Ok(Input::Decided { decided: by_fingerprint(decided), before })
     }
 
-    fn confirm(&self, findings: &[String]) -> Result<Input> {
+    fn confirm(&self, findings: &[String], is_shared: bool) -> Result<Input> {
         let here = self.opened.here(self.context);
-        let before = undo::held(&here, findings.to_vec())?;
-        let decided = confirm(&here, &self.opened.session, findings, &Confirmation::default())?;
+        let before = undo::held(&here, findings.to_vec(), is_shared)?;
+        let decided = confirm(&here, &self.opened.session, findings, &Confirmation { owner: None, share: is_shared })?;
         Ok(Input::Decided { decided: by_fingerprint(decided), before })
     }
 
@@ -208,14 +217,23 @@ impl<'a> Desk<'a> {
         Ok(Input::Loaded(Box::new(self.subject()?)))
     }
 
+    /// Returns the hint about a file that the worktree lacks.
+    fn checkout(&self) -> String {
+        let source = self.opened.session.rounds.last().map(|r| &r.review.report.source);
+        let head = source.and_then(|s| ObjectId::from_hex(s.head.as_deref()?));
+        match head {
+            Some(commit) => format!("check out the reviewed commit: git checkout {}", commit.short()),
+            None => "review again: claude-reviewer review".to_owned(),
+        }
+    }
+
     /// Opens a file of the worktree in the user's editor.
     fn edit(&mut self, screen: &mut Screen, file: &str, line: Option<u32>) -> Result<Next> {
         let env = &self.context.env;
         let top = self.opened.place.top.clone();
         let path = top.join(relative(file));
         if !is_inside(&relative(file)) || !path.is_file() {
-            let hint = "the review may be about another branch; check out the reviewed commit";
-            return Ok(editor_notice(format!("{file} is not a file of the worktree"), hint));
+            return Ok(editor_notice(format!("{file} is not a file of the worktree"), &self.checkout()));
         }
         let set = "choose a program: export EDITOR=vim";
         let Some((name, value)) = ["VISUAL", "EDITOR"].into_iter().find_map(|n| Some((n, env.var(n)?))) else {

@@ -2,7 +2,7 @@
 
 use super::keep::Keep;
 use super::server::{Failed, Server, Surroundings};
-use super::{Allowed, Item, Reference, Ticket, Tracker};
+use super::{Allowed, Item, Reference, Ticket, Tracker, WantedIssue};
 use crate::ai::cache::Cache;
 use crate::ai::redact;
 use crate::env::Env;
@@ -177,7 +177,8 @@ impl Reading<'_> {
     fn ask_forge(&mut self, project: Option<&str>, number: u64) -> Outcome {
         let Some(tracker) = self.job.tracker else { return Outcome::Nothing };
         self.calls.set(self.calls.get() - 1);
-        match tracker.read(project, number, self.deadline, self.job.stop) {
+        let wanted = WantedIssue { project, number, deadline: self.deadline, stop: self.job.stop };
+        match tracker.read(&wanted) {
             Ok(Some(ticket)) => Outcome::Read { ticket, source: tracker.home().forge.to_owned() },
             Ok(None) => Outcome::Nothing,
             Err(why) => Outcome::Failed(why),

@@ -5,6 +5,7 @@
 mod cloud;
 mod server;
 
+use super::client::Pages;
 use super::commands::{Authors, CommentReply, Rights, co_authors};
 use super::post::Added;
 use super::publish::{Comment, Inline, Light, Set, Status};
@@ -185,27 +186,33 @@ pub(super) async fn rights(forge: &Forge, account: &Account, limits: &Limits<'_>
     spoken!(forge, rights(account, limits))
 }
 
-/// What a commit says about who wrote it: an address and, if it is known, its account.
-struct CommitAuthors<'a> {
-    id: String,
-    message: &'a str,
-    /// Author and committer.
-    by: [(Option<String>, Option<Account>); 2],
-}
+/// An address and, if it is known, its account.
+type Person = (Option<String>, Option<Account>);
 
-/// Adds those who wrote the commits. A co-author is known by an address that belongs to an account elsewhere among the
-/// commits: neither interface finds accounts by their address.
-fn add_authors(out: &mut Authors, commits: &[CommitAuthors<'_>]) {
-    let pairs =
-        commits.iter().flat_map(|c| &c.by).filter_map(|(address, account)| Some((address.clone()?, account.clone()?)));
+/// Adds those who wrote the commits of a pull request. A co-author is known by an address that belongs to an account
+/// elsewhere among the commits: neither interface finds accounts by their address. `id`: path of a commit's ID. `person`:
+/// reads an author or committer.
+fn add_authors(
+    out: &mut Authors,
+    pull: &PullRequest,
+    commits: &Pages,
+    (id, person): (&str, &dyn Fn(&Value) -> Person),
+) {
+    let has_head = commits.items.iter().any(|c| c.id_at(id).is_ok_and(|id| id == pull.head.id));
+    if commits.more || !has_head {
+        out.unknown.get_or_insert_with(|| "Bitbucket does not list all commits".to_owned());
+    }
+    let people = |commit: &Value| [person(&commit["author"]), person(&commit["committer"])];
+    let pairs = commits.items.iter().flat_map(people).filter_map(|(address, account)| Some((address?, account?)));
     let known: HashMap<String, Account> = pairs.collect();
-    for commit in commits {
-        let id: String = commit.id.chars().take(12).collect();
-        for (_, account) in &commit.by {
-            out.add(account.clone(), || format!("author or committer of commit {id} has no account"));
+    for commit in &commits.items {
+        let message = commit["message"].as_str().unwrap_or_default();
+        let id: String = commit.name_at(id).chars().take(12).collect();
+        for (_, account) in people(commit) {
+            out.add(account, || format!("author or committer of commit {id} has no account"));
         }
-        match co_authors(commit.message) {
-            Some(addresses) if commit.message.len() < MOST_OF_A_TEXT => {
+        match co_authors(message) {
+            Some(addresses) if message.len() < MOST_OF_A_TEXT => {
                 for address in addresses {
                     out.add(known.get(&address).cloned(), || {
                         format!("a co-author of commit {id} has no known account")

@@ -69,6 +69,16 @@ pub struct FirstComment {
     pub changed: Option<Timestamp>,
 }
 
+/// Returns when a text was last changed, from the times of its beginning and of its last change, for forges that give every
+/// text both; `None`: never.
+pub(super) fn changed_since(begun: Option<Timestamp>, changed: Option<Timestamp>) -> Option<Timestamp> {
+    match (begun, changed) {
+        (Some(begun), Some(changed)) if begun == changed => None,
+        // Without a time, it may have changed at any moment.
+        (_, changed) => changed.or(Some(Timestamp::MAX)),
+    }
+}
+
 /// Who wrote a pull request: who opened it, and the authors, committers and co-authors of its commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authors {

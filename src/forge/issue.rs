@@ -1,16 +1,14 @@
 //! Reads issues for the context of a review ([`crate::context`]).
 
 use super::{Forge, Hosts, Kind, MOST_OF_A_TEXT, Operator, Reads, Site, bitbucket, github, gitlab};
-use crate::context::{Desk, Home, Ticket, Tracker, Trackers};
+use crate::context::{Desk, Home, Ticket, Tracker, Trackers, WantedIssue};
 use crate::env::Env;
 use crate::error::Error;
 use crate::forge::address::Project;
 use crate::http::{Failure, Limits};
 use crate::policy::ForgePolicy;
-use crate::stop::Stop;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// The issues of the forges that are known.
 #[derive(Debug)]
@@ -48,21 +46,13 @@ impl Tracker for Opened {
         !self.forge.client.is_keyless()
     }
 
-    fn read(
-        &self,
-        project: Option<&str>,
-        number: u64,
-        deadline: Instant,
-        stop: &Stop,
-    ) -> Result<Option<Ticket>, String> {
-        let Some(project) = project else {
-            return self.forge.issue(number, deadline, stop).map_err(|e| reason(&e));
-        };
+    fn read(&self, wanted: &WantedIssue<'_>) -> Result<Option<Ticket>, String> {
+        let Some(project) = wanted.project else { return self.forge.issue(wanted).map_err(|e| reason(&e)) };
         let host = self.forge.site.host.clone();
         let project = Project::parse(host.kind, project).ok_or_else(|| format!("{project} is not a project"))?;
         let operator = Operator { policy: &self.policy, env: &self.env, top: self.top.as_deref() };
         let forge = Forge::open(Site { host, project }, &self.hosts, &operator).map_err(|e| reason(&e))?;
-        forge.issue(number, deadline, stop).map_err(|e| reason(&e))
+        forge.issue(wanted).map_err(|e| reason(&e))
     }
 }
 
@@ -91,7 +81,8 @@ impl Forge {
     /// # Errors
     ///
     /// As [`Forge::list`].
-    fn issue(&self, number: u64, deadline: Instant, stop: &Stop) -> crate::error::Result<Option<Ticket>> {
+    fn issue(&self, wanted: &WantedIssue<'_>) -> crate::error::Result<Option<Ticket>> {
+        let WantedIssue { number, deadline, stop, .. } = *wanted;
         self.wait(stop, &format!("issue #{number} cannot be read"), async |_| {
             let limits = Limits::new(deadline, stop);
             self.client.ready(&limits).await?;

@@ -11,6 +11,19 @@ use crate::error::{Error, Result};
 /// Bytes of an attribute file in the worktree; what they say is only a mark.
 const MAX_ATTRIBUTES: usize = 1 << 20;
 
+/// The type of a path in a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Node {
+    Absent,
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link,
+    Folder,
+    /// A pipe, a socket, a device, or a submodule.
+    Special,
+}
+
 /// A thread's own access to a repository's objects, with its caches.
 pub struct Reader<'r> {
     owner: &'r Repo,
@@ -172,6 +185,37 @@ impl<'r> Reader<'r> {
             }));
         }
         Ok(self.stored(state, name)?.and_then(|(mode, _)| mode))
+    }
+
+    /// Returns the type of a path in a state. No link is followed.
+    ///
+    /// # Errors
+    /// Incomplete: the tree, the index or the folder cannot be read.
+    pub fn node(&mut self, state: &State, path: &RepoPath) -> Result<Node> {
+        let name = path.as_bytes();
+        if *state == State::Worktree {
+            let stat = self.content()?.files().stat(name).map_err(|e| not_read(path, &e))?;
+            return Ok(stat.map_or(Node::Absent, |s| match s.kind {
+                Kind::File { .. } => Node::File,
+                Kind::Symlink => Node::Link,
+                Kind::Folder => Node::Folder,
+                Kind::Special => Node::Special,
+            }));
+        }
+        Ok(match self.stored(state, name)? {
+            Some((Some(FileMode::Regular | FileMode::Executable), _)) => Node::File,
+            Some((Some(FileMode::Symlink), _)) => Node::Link,
+            Some((Some(FileMode::Submodule), _)) => Node::Special,
+            Some((None, _)) => Node::Folder,
+            // The index has no entries for folders.
+            None if *state == State::Index && self.has_entries_below(name)? => Node::Folder,
+            None => Node::Absent,
+        })
+    }
+
+    fn has_entries_below(&self, name: &[u8]) -> Result<bool> {
+        let prefix = [name, b"/"].concat();
+        Ok(self.owner.index()?.prefixed_entries(prefix.as_slice().into()).is_some_and(|all| !all.is_empty()))
     }
 
     /// Returns the target of the link at a path of a state, as it is written; `None` where there is no link.

@@ -6,8 +6,10 @@
 //!
 //! Round 1 covers `request.json`, `changes.diff` and `round-1/review.json`; round N the answer to the round before
 //! (`round-M/response.json`) where there is one, `round-N/changes.diff` and `round-N/review.json`. A closing covers
-//! its entry of `complete.json` as compact JSON with an empty `seal`, under the name `complete.json`.
+//! its entry of `complete.json` as compact JSON with an empty `seal`, under the name `complete.json`. A link of a fix
+//! covers, under the name `fixes.json`, three lines: its number, `true` or `false` for `ended`, and `sha256`.
 
+use crate::wire::fixing::FixLink;
 use crate::wire::stored::{STORED_VERSION, Seal, Sealed};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -53,6 +55,17 @@ pub(super) fn closing(previous: &str, entry: &Value) -> String {
     }
     let text = entry.to_string();
     head(Some(previous), &[Covered { name: "complete.json", bytes: text.as_bytes() }])
+}
+
+/// Returns the head over a link of a fix, whatever its own `seal` says.
+pub(super) fn link(link: &FixLink) -> String {
+    let text = format!("{}\n{}\n{}\n", link.number, link.ended, link.sha256);
+    head(Some(&link.previous), &[Covered { name: "fixes.json", bytes: text.as_bytes() }])
+}
+
+/// Returns the SHA-256 of a fix as compact JSON.
+pub(super) fn of_fix(fix: &Value) -> String {
+    hex(&Sha256::digest(fix.to_string()))
 }
 
 fn hex(bytes: &[u8]) -> String {

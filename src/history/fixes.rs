@@ -1,15 +1,31 @@
-//! `fixes.json` of a session.
+//! `fixes.json` of a session, and its part of the hash chain.
+//!
+//! A fix is stored several times until it ends. Each time adds a link to the chain of the session, so that no state of a
+//! fix can be replaced unnoticed once its head is known elsewhere.
 
-use super::read::{document, optional};
-use super::trouble::Trouble;
+use super::chain;
+use super::read::stored_fixes;
+use super::trouble::{Result, Trouble};
 use super::{SessionId, Store, write};
 use crate::error;
-use crate::wire::fixing::{Fix, Fixes};
+use crate::wire::fixing::{Fix, FixLink, Fixes};
 use crate::wire::stored::STORED_VERSION;
+use serde_json::Value;
+use std::collections::HashSet;
 
 pub(super) const FIXES: &str = "fixes.json";
 /// Fixes of a session that are kept, the newest.
-const MOST: usize = 100;
+pub(super) const MOST: usize = 100;
+/// Parts of a US dollar that are stored. A number of so few digits is read as it was written, which its digest needs.
+const PARTS: f64 = 1e9;
+
+/// Whether a fix goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    Open,
+    /// The fix has ended, and its record is final.
+    Ended,
+}
 
 impl Store {
     /// Stores a fix of a session, in place of what is stored of it. Gives it a number if it has none. Returns the fix.
@@ -17,15 +33,25 @@ impl Store {
     /// # Errors
     ///
     /// Usage: the session is missing. Incomplete: it cannot be written.
-    pub fn record_fix(&self, id: &SessionId, mut fix: Fix) -> error::Result<Fix> {
+    pub fn record_fix(&self, id: &SessionId, fix: Fix, progress: Progress) -> error::Result<Fix> {
         let fail = |t: Trouble| t.error(format!("the fix of review {id} was not stored"));
         let lock = self.lock().map_err(fail)?;
-        let folder = self.sessions().and_then(|s| s.folder(&id.to_string())).map_err(fail)?;
+        let stored = self.link_fix(*id, fix, progress).map_err(fail);
+        drop(lock);
+        stored
+    }
+
+    fn link_fix(&self, id: SessionId, mut fix: Fix, progress: Progress) -> Result<Fix> {
+        let previous = self.head_of(id)?;
+        let folder = self.sessions()?.folder(&id.to_string())?;
         // A file that cannot be read is replaced, because it decides nothing.
-        let known: Option<Fixes> = optional(document(&folder, FIXES)).unwrap_or_default();
-        let mut fixes = known.map(|k| k.fixes).unwrap_or_default();
+        let Fixes { mut fixes, mut links, .. } = stored_fixes(&folder).unwrap_or_default();
         if fix.number == 0 {
-            fix.number = fixes.iter().map(|f| f.number).max().unwrap_or(0).saturating_add(1);
+            let numbers = fixes.iter().map(|f| f.number).chain(links.iter().map(|l| l.number));
+            fix.number = numbers.max().unwrap_or(0).saturating_add(1);
+        }
+        for cost in fix.attempts.iter_mut().filter_map(|a| a.cost.as_mut()) {
+            *cost = (*cost * PARTS).round() / PARTS;
         }
         match fixes.iter_mut().find(|f| f.number == fix.number) {
             Some(place) => place.clone_from(&fix),
@@ -33,9 +59,143 @@ impl Store {
         }
         let surplus = fixes.len().saturating_sub(MOST);
         fixes.drain(..surplus);
-        let document = Fixes { schema_version: STORED_VERSION, review_id: id.to_string(), fixes };
-        let written = write::text(&document).and_then(|text| self.replace_in(&folder, FIXES, &text));
-        drop(lock);
-        written.map(|()| fix).map_err(fail)
+        let sha256 = chain::of_fix(&serde_json::to_value(&fix).unwrap_or_default());
+        let ended = progress == Progress::Ended;
+        let mut link = FixLink { number: fix.number, ended, sha256, previous, seal: String::new() };
+        link.seal = chain::link(&link);
+        let head = link.seal.clone();
+        links.push(link);
+        let document = Fixes { schema_version: STORED_VERSION, review_id: id.to_string(), fixes, links };
+        self.replace_in(&folder, FIXES, &write::text(&document)?)?;
+        self.note(id, &head);
+        Ok(fix)
+    }
+}
+
+/// Returns the end of a chain with the links of fixes that continue it.
+pub(super) fn end(head: String, fixes: Option<&Fixes>) -> String {
+    let links = fixes.iter().flat_map(|f| &f.links);
+    links.fold(head, |head, link| if link.previous == head { link.seal.clone() } else { head })
+}
+
+/// Result of the comparison of fixes with their links.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Compared {
+    /// Differences from the stored state, in words.
+    pub(super) edits: Vec<String>,
+    /// Fixes without a link.
+    pub(super) unlinked: Vec<u32>,
+}
+
+/// Compares fixes with their links. `values`: the fixes as they are in the file, with fields that this version does not
+/// know. Pure.
+pub(super) fn compare(fixes: &Fixes, values: &[Value]) -> Compared {
+    let mut out = Compared::default();
+    let newest = |number: u32| fixes.links.iter().rev().find(|l| l.number == number);
+    for (fix, value) in fixes.fixes.iter().zip(values) {
+        match newest(fix.number) {
+            None => out.unlinked.push(fix.number),
+            Some(link) if link.sha256 == chain::of_fix(value) => {}
+            Some(_) => out.edits.push(format!("fix {} was modified", fix.number)),
+        }
+    }
+    let has = |number: u32| fixes.fixes.iter().any(|f| f.number == number);
+    let oldest = fixes.fixes.iter().map(|f| f.number).min().unwrap_or(0);
+    // Only the oldest ones are dropped, and only for newer ones.
+    let is_dropped = |number: u32| fixes.fixes.len() >= MOST && number < oldest;
+    let mut seen = HashSet::new();
+    let mut ended = HashSet::new();
+    for link in &fixes.links {
+        if ended.contains(&link.number) {
+            out.edits.push(format!("fix {} was stored again after it had ended", link.number));
+        }
+        if link.ended {
+            ended.insert(link.number);
+        }
+        if seen.insert(link.number) && !has(link.number) && !is_dropped(link.number) {
+            out.edits.push(format!("fix {} is missing", link.number));
+        }
+    }
+    let mut numbers = HashSet::new();
+    if let Some(twice) = fixes.fixes.iter().find(|f| !numbers.insert(f.number)) {
+        out.edits.push(format!("it has fix {} twice", twice.number));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fix(number: u32, via: &str) -> Fix {
+        Fix { number, via: via.to_owned(), ..Fix::default() }
+    }
+
+    fn link(of: &Fix, previous: &str, ended: bool) -> FixLink {
+        let sha256 = chain::of_fix(&serde_json::to_value(of).unwrap());
+        let link = FixLink { number: of.number, ended, sha256, previous: previous.to_owned(), seal: String::new() };
+        FixLink { seal: chain::link(&link), ..link }
+    }
+
+    fn compared(fixes: Vec<Fix>, links: Vec<FixLink>) -> Compared {
+        let values: Vec<Value> = fixes.iter().map(|f| serde_json::to_value(f).unwrap()).collect();
+        compare(&Fixes { fixes, links, ..Fixes::default() }, &values)
+    }
+
+    #[test]
+    fn fixes_are_compared_with_their_newest_links() {
+        let (early, late, other) = (fix(1, "cli"), fix(1, "mcp"), fix(2, "cli"));
+        let links = vec![link(&early, "a", false), link(&late, "b", true), link(&other, "c", false)];
+        let none = Compared::default();
+        assert_eq!(compared(vec![late.clone(), other.clone()], links.clone()), none);
+        for (name, fixes, expected) in [
+            ("an earlier state", vec![early.clone(), other.clone()], "fix 1 was modified"),
+            ("one is gone", vec![other.clone()], "fix 1 is missing"),
+            ("all are gone", vec![], "fix 1 is missing"),
+            ("one is there twice", vec![late.clone(), late.clone(), other.clone()], "it has fix 1 twice"),
+        ] {
+            let found = compared(fixes, links.clone());
+            assert!(found.edits.iter().any(|e| e == expected), "{name}: {found:?}");
+        }
+        let again = [links.clone(), vec![link(&early, "d", false)]].concat();
+        let found = compared(vec![early.clone(), other.clone()], again);
+        assert_eq!(found.edits, ["fix 1 was stored again after it had ended"]);
+        let found = compared(vec![late, other, fix(3, "cli")], links);
+        assert_eq!(found, Compared { unlinked: vec![3], ..Compared::default() });
+    }
+
+    #[test]
+    fn the_oldest_fixes_may_be_dropped_for_newer_ones() {
+        let most = u32::try_from(MOST).unwrap();
+        let all: Vec<Fix> = (1..=most + 2).map(|n| fix(n, "cli")).collect();
+        let links: Vec<FixLink> = all.iter().map(|f| link(f, "a", true)).collect();
+        assert_eq!(compared(all[2..].to_vec(), links.clone()), Compared::default());
+        assert_eq!(compared(all[3..].to_vec(), links.clone()).edits.len(), 3);
+        let without_one: Vec<Fix> = all.iter().filter(|f| f.number != 50).cloned().collect();
+        assert_eq!(compared(without_one, links).edits, ["fix 50 is missing"]);
+    }
+
+    #[test]
+    fn a_chain_ends_with_the_links_that_continue_it() {
+        let first = link(&fix(1, "cli"), "a", false);
+        let second = link(&fix(1, "cli"), &first.seal, true);
+        let later = link(&fix(2, "cli"), "b", true);
+        let fixes = Fixes { links: vec![first.clone(), second.clone(), later.clone()], ..Fixes::default() };
+        assert_eq!(end("a".to_owned(), Some(&fixes)), second.seal);
+        assert_eq!(end("b".to_owned(), Some(&fixes)), later.seal);
+        assert_eq!(end("c".to_owned(), Some(&fixes)), "c");
+        assert_eq!(end("a".to_owned(), None), "a");
+        assert_ne!(chain::link(&first), chain::link(&FixLink { ended: true, ..first.clone() }));
+        assert_ne!(chain::link(&first), chain::link(&FixLink { number: 9, ..first.clone() }));
+    }
+
+    #[test]
+    fn a_stored_cost_is_read_as_it_was_written() {
+        for cost in [0.1 + 0.2, 1.0 / 3.0, 123.456_789_012_345, 0.000_000_000_4, 98_765.432_1] {
+            let rounded = (cost * PARTS).round() / PARTS;
+            let value = serde_json::to_value(rounded).unwrap();
+            let again: Value = serde_json::from_str(&value.to_string()).unwrap();
+            assert_eq!(again, value);
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Lists sessions, newest first, without reading more of them than is shown.
 
-use super::read::{SEAL, chain_end, completion, document, request, required, review, round_name, rounds, status};
+use super::read::{
+    SEAL, chain_end, completion, document, request, required, review, round_name, rounds, status, stored_fixes,
+};
 use super::trouble::{Result, Trouble};
 use super::{SessionId, Store};
 use crate::error;
@@ -57,7 +59,7 @@ impl Store {
         Ok(Overview {
             review_id: id.to_string(),
             status: status(completion.as_ref(), &review),
-            head: chain_end(completion.as_ref(), &seal),
+            head: chain_end(completion.as_ref(), &seal, stored_fixes(&folder).as_ref()),
             timestamp: request.timestamp,
             rounds: count,
             outcome: review.outcome,

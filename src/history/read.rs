@@ -1,7 +1,7 @@
 //! Reads sessions, and puts aside what cannot be read.
 
 use super::disk::Folder;
-use super::fixes::FIXES;
+use super::fixes::{self, FIXES};
 use super::trouble::{Result, Trouble};
 use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store};
 use crate::error::{self, Error};
@@ -131,8 +131,14 @@ pub(super) fn status(completion: Option<&Completion>, last: &Review) -> stored::
 }
 
 /// Returns the end of the hash chain.
-pub(super) fn chain_end(completion: Option<&Completion>, last: &Seal) -> String {
-    completion.and_then(|c| c.entries.last()).map_or_else(|| last.head.clone(), |closing| closing.seal.clone())
+pub(super) fn chain_end(completion: Option<&Completion>, last: &Seal, fixes: Option<&Fixes>) -> String {
+    let closing = completion.and_then(|c| c.entries.last());
+    fixes::end(closing.map_or_else(|| last.head.clone(), |closing| closing.seal.clone()), fixes)
+}
+
+/// Reads the fixes of a session. They decide nothing: what cannot be read of them is missing.
+pub(super) fn stored_fixes(folder: &Folder) -> Option<Fixes> {
+    optional(document(folder, FIXES)).unwrap_or_default()
 }
 
 impl Store {
@@ -251,7 +257,8 @@ impl Store {
         let folder = self.sessions()?.folder(&id.to_string())?;
         let completion = completion(&folder, id)?;
         let round = folder.folder(&round_name(rounds(&folder)?))?;
-        Ok(chain_end(completion.as_ref(), &required(document(&round, SEAL), &round, SEAL)?))
+        let seal = required(document(&round, SEAL), &round, SEAL)?;
+        Ok(chain_end(completion.as_ref(), &seal, stored_fixes(&folder).as_ref()))
     }
 
     /// Makes the error about a session that cannot be read; what is damaged is put aside first.
@@ -328,10 +335,10 @@ pub(super) fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
         all.push(Round { review: review(&round, id, n)?, response, seal });
     }
     let Some(last) = all.last() else { return Err(Trouble::Absent) };
-    let (status, head) = (status(completion.as_ref(), &last.review), chain_end(completion.as_ref(), &last.seal));
+    let fixes = stored_fixes(folder);
+    let head = chain_end(completion.as_ref(), &last.seal, fixes.as_ref());
+    let status = status(completion.as_ref(), &last.review);
     let review_id = id.to_string();
-    // It decides nothing: what cannot be read of it is missing.
-    let fixes: Option<Fixes> = optional(document(folder, FIXES)).unwrap_or_default();
     let fixes = fixes.map(|f| f.fixes).unwrap_or_default();
     Ok(Session {
         schema_version: stored::STORED_VERSION,

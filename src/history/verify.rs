@@ -7,7 +7,7 @@
 use super::chain::{self, Covered};
 use super::damage::session_of;
 use super::disk::Folder;
-use super::fixes::FIXES;
+use super::fixes::{self, FIXES};
 use super::link::{self, Break, Claim, Known};
 use super::read::{
     CHANGE, COMPLETE, REQUEST, RESPONSE, REVIEW, SEAL, document, most, round_name, round_number, understand,
@@ -16,9 +16,10 @@ use super::trouble::{Result, Trouble};
 use super::{CORRUPT, LATEST, SessionId, Store};
 use crate::error;
 use crate::wire;
+use crate::wire::fixing::{FixLink, Fixes};
 use crate::wire::stored::{Completion, Document, Head, Request, Response, Review, Seal};
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A session that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,12 +173,7 @@ impl Store {
             Err(t @ (Trouble::Refused(..) | Trouble::Damaged(..))) => look.edit(None, "", t.line()),
             Err(t) => return Err(t),
             Ok(folder) => {
-                // Read before the rounds, none of which follows a closing, and looked at after them.
-                let complete = look.bytes(&folder, COMPLETE, None, COMPLETE)?;
-                rounds = look.rounds(&folder)?;
-                if let Some(complete) = complete.filter(|_| look.newer.is_none()) {
-                    look.closings(&complete);
-                }
+                (look, rounds) = Look::whole(id, &folder)?;
                 self.still_this(id, &folder)?;
             }
         }
@@ -226,12 +222,97 @@ struct Look {
     newer: Option<String>,
     /// What its request says of others.
     before: Vec<Head>,
+    /// The head of the last round.
+    last_round: Option<String>,
+    /// Links of fixes that no part of the chain leads to so far.
+    links: VecDeque<FixLink>,
 }
+
+/// How often a session is read again because its fixes or its closing were stored meanwhile.
+const MOST_READS: u32 = 5;
 
 impl Look {
     fn of(id: SessionId) -> Self {
-        let (heads, edits, unsealed) = (Vec::new(), Vec::new(), Vec::new());
-        Self { id, heads, edits, unsealed, newer: None, before: Vec::new() }
+        let (heads, edits, unsealed, links) = (Vec::new(), Vec::new(), Vec::new(), VecDeque::new());
+        Self { id, heads, edits, unsealed, newer: None, before: Vec::new(), last_round: None, links }
+    }
+
+    /// Reads and checks all parts of a session. Returns the number of its rounds.
+    ///
+    /// Rounds, links of fixes and closings continue each other, and a running `fix` adds links: what belongs together is
+    /// read between two reads of the fixes and the closing that are equal.
+    fn whole(id: SessionId, folder: &Folder) -> Result<(Self, u32)> {
+        let mut reads = 1;
+        loop {
+            let mut look = Self::of(id);
+            let complete = look.bytes(folder, COMPLETE, None, COMPLETE)?;
+            let fixes = look.bytes(folder, FIXES, None, FIXES)?;
+            if let Some(fixes) = &fixes {
+                look.fixes(fixes);
+            }
+            let rounds = look.rounds(folder)?;
+            let mut again = Self::of(id);
+            let is_same = again.bytes(folder, COMPLETE, None, COMPLETE)? == complete
+                && again.bytes(folder, FIXES, None, FIXES)? == fixes;
+            if !is_same && reads < MOST_READS {
+                reads += 1;
+                continue;
+            }
+            if let Some(complete) = complete.filter(|_| look.newer.is_none()) {
+                look.closings(&complete);
+            }
+            if look.newer.is_none() && !look.links.is_empty() {
+                look.edit(None, FIXES, "its links do not continue the chain");
+            }
+            return Ok((look, rounds));
+        }
+    }
+
+    /// Checks the fixes, and keeps their links for the places of the chain that they continue.
+    fn fixes(&mut self, bytes: &[u8]) {
+        let fixes: Fixes = match understand(bytes, String::new) {
+            Ok(fixes) => fixes,
+            Err(t @ Trouble::Future(..)) => {
+                self.newer = Some(format!("{FIXES}: {}", why(t)));
+                return;
+            }
+            Err(t) => return self.edit(None, FIXES, why(t)),
+        };
+        let document: Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let values = document.get("fixes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let edits = self.edits.len();
+        if fixes.review_id != self.id.to_string() {
+            self.edit(None, FIXES, "it speaks of another review");
+        }
+        let known = ["schema_version", "review_id", "fixes", "links"];
+        let mut keys = document.as_object().into_iter().flat_map(|object| object.keys());
+        // An added field needs a new version: renamed links would be those of no fix.
+        if keys.any(|key| !known.contains(&key.as_str())) {
+            self.edit(None, FIXES, "it was modified");
+        }
+        let compared = fixes::compare(&fixes, values);
+        compared.edits.iter().for_each(|why| self.edit(None, FIXES, why));
+        // Fixes of older versions have no links, and costs with more digits than are read again.
+        let is_linked = compared.unlinked.is_empty();
+        if self.edits.len() == edits && is_linked && !is_as_written(&document, bytes) {
+            self.edit(None, FIXES, "it was modified");
+        }
+        match fixes.links.is_empty() {
+            true if !fixes.fixes.is_empty() => self.unsealed.push(FIXES.to_owned()),
+            _ => self.unsealed.extend(compared.unlinked.iter().map(|n| format!("{FIXES}, fix {n}"))),
+        }
+        self.links = fixes.links.into();
+    }
+
+    /// Appends a head, and the links of fixes that continue it.
+    fn push_head(&mut self, head: String) {
+        self.heads.push(head);
+        while let Some(link) = self.links.pop_front_if(|l| self.heads.last() == Some(&l.previous)) {
+            if chain::link(&link) != link.seal {
+                self.edit(None, FIXES, format!("the link of fix {} was modified", link.number));
+            }
+            self.heads.push(link.seal);
+        }
     }
 
     fn edit(&mut self, round: Option<u32>, file: &str, why: impl Into<String>) {
@@ -413,7 +494,8 @@ impl Look {
             // It is what was sealed, so it was not edited.
             self.newer = Some(format!("{file}: {why}"));
         }
-        self.heads.push(seal.head);
+        self.last_round = Some(seal.head.clone());
+        self.push_head(seal.head);
         Ok(())
     }
 
@@ -428,7 +510,7 @@ impl Look {
             }
             Err(t) => return self.edit(None, COMPLETE, why(t)),
         };
-        let rounds = self.heads.last().cloned();
+        let rounds = self.last_round.clone();
         let document: Value = serde_json::from_slice(bytes).unwrap_or_default();
         let values = document.get("entries").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let edits = self.edits.len();
@@ -437,7 +519,7 @@ impl Look {
             if chain::closing(&previous, value) != entry.seal || rounds.as_ref() != Some(&entry.head) {
                 self.edit(None, COMPLETE, format!("the entry of {} is not what was stored", entry.timestamp));
             }
-            self.heads.push(entry.seal.clone());
+            self.push_head(entry.seal.clone());
         }
         if completion.review_id != self.id.to_string() {
             self.edit(None, COMPLETE, "it speaks of another review");

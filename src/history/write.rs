@@ -297,7 +297,7 @@ impl Store {
 
     /// Notes in `latest.json` that a session has another head, for the next one that begins to take over. Nothing
     /// depends on it: what cannot be noted is not.
-    fn note(&self, id: SessionId, head: &str) {
+    pub(super) fn note(&self, id: SessionId, head: &str) {
         let noted = || {
             let mut latest = self.latest_document()?;
             // With git, sessions come and go with branches. And what does not point to the newest is not made newer.

@@ -275,7 +275,7 @@ fn finding(page: &mut Page<'_>, review: &Review, f: &Finding, news: bool) -> io:
         page.prose_block(Line::new().put(GREEN, "help: "), suggestion, 2)?;
     }
     if let Some(replacement) = f.replacement() {
-        let apply = id.map(|id| format!("  (claude-reviewer apply {id})")).unwrap_or_default();
+        let apply = id.map(|id| format!("  ({})", words::apply(f, &id, review))).unwrap_or_default();
         let label = if replacement.is_empty() { "delete these lines" } else { "replace with:" };
         page.wrapped(&Line::new().space(2).put(GREEN, label).put(DIM, Inert::new(apply)), 4)?;
         for line in Inert::lines(replacement) {

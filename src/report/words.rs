@@ -368,6 +368,16 @@ pub(super) fn id(f: &Finding, review: &Review) -> Option<String> {
     review.findings.iter().position(|other| std::ptr::eq(other, f)).map(|index| format!("F{}", index + 1))
 }
 
+/// Returns the command that writes the replacement of a finding. If the worktree has another commit, it checks out the
+/// reviewed one first.
+pub(super) fn apply(f: &Finding, id: &str, review: &Review) -> String {
+    let commit = f.commit.or_else(|| ObjectId::from_hex(review.source.head.as_deref()?));
+    let checkout = commit.filter(|_| review.is_elsewhere).map(|c| format!("git checkout {} && ", c.short()));
+    // A review that was just made is the latest one.
+    let session = review.session.as_ref().filter(|_| review.place.is_none()).map(|s| format!(" --session {}", s.id));
+    format!("{}claude-reviewer apply {id}{}", checkout.unwrap_or_default(), session.unwrap_or_default())
+}
+
 /// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, the other lines,
 /// failure, convention, dispute, help, and the replacement.
 pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {

@@ -6,11 +6,11 @@
 use super::source::{Content, Part};
 use super::{Note, Place};
 use crate::diff::code::text_of;
-use crate::diff::{FileMode, ObjectId, RepoPath};
+use crate::diff::{ObjectId, RepoPath};
 use crate::disposition::{self, Entries, Entry, MAX_BYTES, Problem, SHARED};
-use crate::error::{Error, Result};
+use crate::error::{self, Error, Result};
 use crate::finding::{Finding, LineSpan};
-use crate::git::{Reader, Repo, State};
+use crate::git::{Node, Reader, Repo, State};
 use crate::request::Authority;
 use jiff::civil::Date;
 use std::collections::HashMap;
@@ -73,12 +73,43 @@ pub(crate) fn shared(reader: &mut Reader<'_>, state: &State) -> Result<Vec<Entry
 
 fn bytes_at(reader: &mut Reader<'_>, state: &State) -> Result<Option<Vec<u8>>> {
     let path = RepoPath::from(SHARED);
-    let bytes = reader.read(state, &path, MAX_BYTES)?;
-    if bytes.is_none() && reader.mode(state, &path)? == Some(FileMode::Symlink) {
-        return Err(Error::usage(format!("{SHARED} is a symbolic link"))
-            .hint("replace the link with a regular file: no finding is dismissed by a link"));
+    let unreadable = |e: Error| match (state, e.kind) {
+        (State::Worktree, error::Kind::Incomplete) => {
+            Error::usage(format!("{SHARED} cannot be read: {}", e.on_one_line()))
+        }
+        // An object that the clone lacks makes the review incomplete.
+        _ => e,
+    };
+    let node = reader.node(state, &path).map_err(unreadable).map_err(|e| e.hint(format!("ls -ld {SHARED}")))?;
+    match node {
+        Node::File => {
+            let bytes = reader.read(state, &path, MAX_BYTES).map_err(unreadable);
+            bytes.map_err(|e| e.hint(format!("if it is not readable: chmod u+r {SHARED}")))
+        }
+        Node::Absent => {
+            let (folder, _) = SHARED.rsplit_once('/').unwrap_or_default();
+            match reader.node(state, &RepoPath::from(folder)).map_err(unreadable)? {
+                Node::Link => Err(unfit(state, folder, "is a symbolic link")),
+                _ => Ok(None),
+            }
+        }
+        Node::Link => Err(unfit(state, SHARED, "is a symbolic link")),
+        Node::Folder => Err(unfit(state, SHARED, "is a directory")),
+        Node::Special => Err(unfit(state, SHARED, "is not a regular file")),
     }
-    Ok(bytes)
+}
+
+/// Makes the error about something in the place of the shared file or of its folder, in a state.
+fn unfit(state: &State, path: &str, what: &str) -> Error {
+    let (whose, hint) = match state {
+        State::Commit { commit, .. } => {
+            let commit = commit.short();
+            (format!(" in commit {commit}"), format!("find the commit that brought it: git log -1 {commit} -- {path}"))
+        }
+        State::Index => (" in the index".to_owned(), format!("unstage it: git rm -r --cached {path}")),
+        State::Worktree | State::Empty => (String::new(), format!("move it away: mv {path} {path}.old")),
+    };
+    Error::usage(format!("{path} {what}{whose}; decisions are only read from a regular file")).hint(hint)
 }
 
 /// Reads a person's own decisions. A file that git tracks came with a commit and does not count.
@@ -107,9 +138,12 @@ fn stored(name: &str, reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<No
 
 fn own_bytes(path: &Path, shown: &str) -> Result<Option<Vec<u8>>> {
     let unfit = |why: &str| Error::usage(format!("{shown} {why}"));
+    let away = format!("move it away: mv {shown} {shown}.old");
     match std::fs::symlink_metadata(path) {
-        Ok(meta) if !meta.is_file() => return Err(unfit("is not a regular file")),
-        Ok(meta) if meta.len() > MAX_BYTES as u64 => return Err(unfit("is too large")),
+        Ok(meta) if meta.is_dir() => return Err(unfit("is a directory").hint(away)),
+        Ok(meta) if meta.is_symlink() => return Err(unfit("is a symbolic link").hint(away)),
+        Ok(meta) if !meta.is_file() => return Err(unfit("is not a regular file").hint(away)),
+        Ok(meta) if meta.len() > MAX_BYTES as u64 => return Err(unfit("is too large").hint(away)),
         Ok(_) => {}
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
         Err(e) => return Err(unfit("cannot be read").caused_by(&e)),
@@ -190,6 +224,25 @@ impl Texts<'_> {
         }
         self.known.get(&key)?.as_deref().and_then(|text| lines(text, span))
     }
+}
+
+/// Returns true if the worktree lacks the lines of a finding with a replacement, and has another commit checked out than
+/// the one that was reviewed.
+pub(super) fn is_elsewhere(
+    repo: Option<&Repo>,
+    (place, head): (Option<&Place>, Option<&str>),
+    findings: &[Finding],
+) -> bool {
+    let (Some(repo), Some(place)) = (repo, place) else { return false };
+    let checked_out = place.head.as_deref().and_then(ObjectId::from_hex);
+    let head = head.and_then(ObjectId::from_hex);
+    let mut reader = repo.reader();
+    findings.iter().filter(|f| f.replacement().is_some()).any(|f| {
+        let commit = f.commit.or(head).filter(|commit| Some(*commit) != checked_out);
+        let reviewed = commit.and_then(|commit| repo.state_of(commit).ok());
+        let mut lines = |state: &State| content(&mut reader, state, f);
+        reviewed.is_some_and(|state| lines(&state) != lines(&State::Worktree))
+    })
 }
 
 /// Returns what a decision on a finding is bound to in a state: the lines of the finding, or its whole file. `None`: it

@@ -244,7 +244,7 @@ fn dispositions(part: &Part, authority: Authority, reader: &mut Reader<'_>, rule
     }
     let path = RepoPath::from(SHARED);
     let ends = match &part.content {
-        Content::Change(change) if touches(change, SHARED) => Some((change.base.clone(), change.head.clone())),
+        Content::Change(change) if is_about_dispositions(change) => Some((change.base.clone(), change.head.clone())),
         Content::Commit(id) => reader.touched(*id, &path).ok().flatten(),
         Content::Change(_) | Content::Given(_) => None,
     };
@@ -262,6 +262,16 @@ fn dispositions(part: &Part, authority: Authority, reader: &mut Reader<'_>, rule
     for f in &mut out.findings[first..] {
         f.commit = part.commit;
     }
+}
+
+/// Returns true if a change touches the shared file of dispositions, something below a folder in its place, or something in
+/// the place of its folder.
+fn is_about_dispositions(change: &Change) -> bool {
+    let is_below =
+        |p: &RepoPath| p.as_bytes().strip_prefix(SHARED.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"));
+    let mut paths = change.entries.iter().flat_map(|e| [&e.old, &e.new]).flatten().map(|s| &s.path);
+    let folder = SHARED.rsplit_once('/').map_or(SHARED, |(folder, _)| folder);
+    touches(change, SHARED) || touches(change, folder) || paths.any(is_below)
 }
 
 fn touches(change: &Change, file: &str) -> bool {

@@ -7,7 +7,7 @@ use super::decide::select;
 use super::fix::merged;
 use super::recall;
 use super::region::changes;
-use crate::diff::{self, Attribute, Body, ChangeKind, FileChange, FileMode, LineNo, RepoPath, Side};
+use crate::diff::{self, Attribute, Body, ChangeKind, FileChange, FileMode, LineNo, ObjectId, RepoPath, Side};
 use crate::error::{Error, Result};
 use crate::finding::{Confidence, Finding, Origin};
 use crate::review::Review;
@@ -26,6 +26,30 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const MASK: u8 = b'*';
 /// Where a swap file of Vim says that its buffer has unsaved changes, and how: `b0_dirty` in Vim's memline.c.
 const VIM_DIRTY: (usize, u8) = (1007, 0x55);
+
+/// What was reviewed.
+#[derive(Clone, Copy, Debug)]
+pub struct Reviewed<'a> {
+    /// ID of the stored review.
+    pub id: &'a str,
+    /// As they are stored.
+    pub findings: &'a [wire::Finding],
+    /// The stored change of the round.
+    pub change: &'a [u8],
+    /// The commit that was reviewed; `None`: the index or the worktree.
+    pub head: Option<&'a str>,
+    /// The commit that is checked out; `None` before the first.
+    pub checked_out: Option<&'a str>,
+}
+
+impl Reviewed<'_> {
+    /// Returns the reviewed commit of a finding, or of all with `None`, if it is not checked out.
+    pub fn elsewhere(&self, found: Option<&wire::Finding>) -> Option<String> {
+        let commit = found.and_then(|f| f.commit.as_deref()).or(self.head)?;
+        let id = ObjectId::from_hex(commit)?;
+        (Some(commit) != self.checked_out).then(|| id.short())
+    }
+}
 
 /// The findings to apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,12 +97,13 @@ struct Patch {
     text: String,
 }
 
-/// Computes the new contents of files. `change`: the stored change of the round. Nothing is written.
+/// Computes the new contents of files. Nothing is written.
 ///
 /// # Errors
 /// Usage: an unknown finding, one without a replacement, lines that changed since the review, a file with a conflict, two
 /// findings about the same lines.
-pub fn plan(top: &Path, review: &str, (recorded, change): (&[wire::Finding], &[u8]), wanted: &Wanted) -> Result<Edits> {
+pub fn plan(top: &Path, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result<Edits> {
+    let Reviewed { id: review, findings: recorded, change, .. } = *reviewed;
     let mut out = Edits::default();
     let files = changes(change).unwrap_or_default();
     let all = recall::findings(recorded, b"");
@@ -99,11 +124,11 @@ pub fn plan(top: &Path, review: &str, (recorded, change): (&[wire::Finding], &[u
                     None => own.push(patch),
                     Some(other) => {
                         let why = format!("{} is about the same lines", other.id);
-                        refuse(&mut out, wanted, &found.id, why)?;
+                        refuse(&mut out, wanted, (reviewed, found), why)?;
                     }
                 }
             }
-            Err(why) => refuse(&mut out, wanted, &found.id, why)?,
+            Err(why) => refuse(&mut out, wanted, (reviewed, found), why)?,
         }
     }
     for (path, own) in patches {
@@ -116,13 +141,26 @@ pub fn plan(top: &Path, review: &str, (recorded, change): (&[wire::Finding], &[u
 }
 
 /// Notes that a finding is left out, or fails if it was named.
-fn refuse(out: &mut Edits, wanted: &Wanted, id: &str, why: String) -> Result<()> {
+fn refuse(
+    out: &mut Edits,
+    wanted: &Wanted,
+    (reviewed, found): (&Reviewed<'_>, &wire::Finding),
+    why: String,
+) -> Result<()> {
+    let id = &found.id;
     if *wanted == Wanted::AllSafe {
-        out.left_out.push((id.to_owned(), why));
+        out.left_out.push((id.clone(), why));
         return Ok(());
     }
-    Err(Error::usage(format!("{id} is not applied: {why}"))
-        .hint("review again, and apply a new finding: claude-reviewer review"))
+    let error = Error::usage(format!("{id} is not applied: {why}"));
+    Err(match reviewed.elsewhere(Some(found)) {
+        Some(commit) => error.hint(format!(
+            "the reviewed commit is not checked out: git checkout {commit} && {} apply {id} --session {}",
+            crate::NAME,
+            reviewed.id
+        )),
+        None => error.hint("review again, and apply a new finding: claude-reviewer review"),
+    })
 }
 
 fn is_named(recorded: &[wire::Finding], names: &[String], found: &wire::Finding, review: &str) -> Result<bool> {

@@ -129,7 +129,8 @@ pub struct Confirmation {
 /// Writes entries to the files of decisions, and takes their findings out of the proposals.
 fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
     let entries = || decided.iter().map(|(_, entry)| entry.clone());
-    // The shared file first: it may have an error, and then nothing is recorded.
+    // Both files may have an error, and then nothing is recorded: one is read and the other one is written first.
+    decided::own(&mut here.repo.reader(), here.place, &mut Vec::new())?;
     if is_shared {
         share(&here.place.top, entries())?;
     }
@@ -350,9 +351,15 @@ pub(super) fn rewrite(top: &Path, change: impl FnOnce(&str, Option<Vec<u8>>) -> 
     let path = top.join(SHARED);
     let folder = path.parent().unwrap_or(top);
     let unfit = |why: &str| Error::usage(format!("{SHARED} {why}"));
-    for place in [folder, &path] {
-        if std::fs::symlink_metadata(place).is_ok_and(|m| m.file_type().is_symlink()) {
-            return Err(unfit("is a symbolic link, or in one").hint("replace the link with a regular file or folder"));
+    for (place, name) in [(folder, SHARED.rsplit_once('/').map_or(SHARED, |(folder, _)| folder)), (&*path, SHARED)] {
+        let away = || format!("move it away: mv {name} {name}.old");
+        match std::fs::symlink_metadata(place) {
+            Ok(meta) if meta.is_symlink() => {
+                return Err(unfit("is a symbolic link, or in one").hint(away()));
+            }
+            // A pipe would keep this program waiting.
+            Ok(meta) if place == path && !meta.is_file() => return Err(unfit("is not a regular file").hint(away())),
+            _ => {}
         }
     }
     let failed = |e: &std::io::Error| Error::incomplete(format!("{SHARED} cannot be written")).caused_by(e);

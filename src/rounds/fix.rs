@@ -17,11 +17,11 @@ use super::apply::{Edits, Rewrite};
 use super::decide::{self, Listed, list, select};
 use crate::ai::run::{Around, Consulted, Question};
 use crate::ai::{redact, restore};
-use crate::diff::RepoPath;
+use crate::diff::{ObjectId, RepoPath};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::Repo;
-use crate::history::{SessionId, Store};
+use crate::history::{Progress, SessionId, Store};
 use crate::policy::glob::Globs;
 use crate::policy::{Policy, RulesPolicy};
 use crate::request::{CacheUse, ReviewRequest, Source};
@@ -156,6 +156,21 @@ impl Fixing {
         (&self.findings, self.chosen)
     }
 
+    /// Returns the reviewed commit if it is not checked out and the worktree lacks lines of the findings.
+    pub fn elsewhere(&self) -> Option<String> {
+        let source = self.session.rounds.last().map(|r| &r.review.report.source)?;
+        let head = ObjectId::from_hex(source.head.as_deref()?)?;
+        let is_missing = |f: &wire::Finding| {
+            let path = f.file.as_deref().map(RepoPath::from);
+            let text = path.and_then(|p| self.base.read(&p).ok().flatten());
+            let text = text.map(|bytes| self.rules.masked(&String::from_utf8_lossy(&bytes)));
+            let mut quoted = f.quote.lines().map(str::trim).filter(|line| !line.is_empty());
+            f.file.is_some() && quoted.any(|line| !text.as_ref().is_some_and(|text| text.contains(line)))
+        };
+        let is_other = self.place.head.as_deref() != source.head.as_deref();
+        (is_other && self.findings.iter().any(is_missing)).then(|| head.short())
+    }
+
     /// Returns the ID of the session.
     pub fn session(&self) -> SessionId {
         self.ask.session
@@ -229,7 +244,7 @@ impl Fixing {
         };
         let steps = plan.steps.iter().map(step).collect();
         self.fix.plan = Some(Plan { backend, summary: mask(&plan.summary), steps, edited: false });
-        self.end(FixOutcome::Planned)
+        self.keep(FixOutcome::Planned)
     }
 
     /// Takes the plan that a person edited.
@@ -242,7 +257,7 @@ impl Fixing {
             plan.summary = self.rules.masked(text.trim());
             plan.steps.clear();
         }
-        self.end(FixOutcome::Planned)
+        self.keep(FixOutcome::Planned)
     }
 
     /// Stores how the fix ended.
@@ -250,8 +265,17 @@ impl Fixing {
     /// # Errors
     /// Incomplete: it cannot be stored.
     pub fn end(&mut self, outcome: FixOutcome) -> Result<()> {
+        self.store(outcome, Progress::Ended)
+    }
+
+    /// Stores the fix so far.
+    fn keep(&mut self, outcome: FixOutcome) -> Result<()> {
+        self.store(outcome, Progress::Open)
+    }
+
+    fn store(&mut self, outcome: FixOutcome, progress: Progress) -> Result<()> {
         self.fix.outcome = outcome;
-        self.fix = self.store.record_fix(&self.ask.session, self.fix.clone())?;
+        self.fix = self.store.record_fix(&self.ask.session, self.fix.clone(), progress)?;
         Ok(())
     }
 
@@ -280,7 +304,7 @@ impl Fixing {
                 ..Attempt::default()
             };
             self.fix.attempts.push(attempt.clone());
-            self.end(FixOutcome::Planned)?;
+            self.keep(FixOutcome::Planned)?;
             let before = self.allowance.spent;
             let tried = self.attempt(attempt, failure.as_ref(), world);
             let (mut attempt, notes) = match tried {
@@ -304,13 +328,13 @@ impl Fixing {
             }
             match last.0 {
                 AttemptVerdict::Verified => {
-                    self.end(FixOutcome::Verified)?;
+                    self.keep(FixOutcome::Verified)?;
                     return Ok(Ended::Verified(notes));
                 }
                 AttemptVerdict::Interrupted => break,
                 _ => {}
             }
-            self.end(FixOutcome::Failed)?;
+            self.keep(FixOutcome::Failed)?;
             tell(number, &last.1);
             // The next attempt would meet the same limit.
             if last.0 == AttemptVerdict::Unverified {

@@ -68,6 +68,7 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
         timestamp: report.timestamp.parse().unwrap_or_default(),
         duration: Duration::from_millis(report.duration_ms),
         place: None,
+        is_elsewhere: false,
         record: None,
         unrecorded: Vec::new(),
         session: report.review_id.clone().map(|id| SessionRef { id, round: report.round }),

@@ -1,9 +1,12 @@
-//! Undoes a decision: restores the entries of some findings in the person's own file and in the proposals.
+//! Undoes a decision: restores the entries of some findings in the person's own file, in the proposals, and in the shared
+//! file if the decision was shared.
 
-use super::decide::{Here, changed_file, shown};
-use crate::disposition::{self, Entry};
-use crate::error::Result;
+use super::decide::{Here, changed_file, rewrite, shown};
+use crate::disposition::{self, Entry, SHARED};
+use crate::error::{Error, Result};
+use crate::git::State;
 use crate::review::decided;
+use std::io::ErrorKind;
 
 /// Decisions and proposals on some findings at some time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,19 +14,37 @@ pub struct Held {
     fingerprints: Vec<String>,
     own: Vec<Entry>,
     proposed: Vec<Entry>,
+    /// `None`: the decision is not shared, and the shared file stays.
+    shared: Option<Shared>,
 }
 
-/// Reads what is decided and proposed about findings now.
+/// The entries of the shared file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Shared {
+    entries: Vec<Entry>,
+    /// True if there was a file.
+    has_file: bool,
+}
+
+/// Reads what is decided and proposed about findings now. `is_shared`: a shared decision follows.
 ///
 /// # Errors
 /// Usage: a file of decisions with an error.
-pub fn held(here: &Here<'_>, fingerprints: Vec<String>) -> Result<Held> {
+pub fn held(here: &Here<'_>, fingerprints: Vec<String>, is_shared: bool) -> Result<Held> {
     let mut reader = here.repo.reader();
+    let is_meant = |e: &Entry| fingerprints.contains(&e.fingerprint);
     let mut own = decided::own(&mut reader, here.place, &mut Vec::new())?;
     let mut proposed = decided::proposed(&mut reader, here.place)?;
-    own.retain(|e| fingerprints.contains(&e.fingerprint));
-    proposed.retain(|e| fingerprints.contains(&e.fingerprint));
-    Ok(Held { fingerprints, own, proposed })
+    own.retain(is_meant);
+    proposed.retain(is_meant);
+    let shared = if is_shared {
+        let mut entries = decided::shared(&mut reader, &State::Worktree)?;
+        entries.retain(is_meant);
+        Some(Shared { entries, has_file: here.place.top.join(SHARED).symlink_metadata().is_ok() })
+    } else {
+        None
+    };
+    Ok(Held { fingerprints, own, proposed, shared })
 }
 
 /// Restores what was decided and proposed about the findings. Other findings keep their decisions.
@@ -31,6 +52,10 @@ pub fn held(here: &Here<'_>, fingerprints: Vec<String>) -> Result<Held> {
 /// # Errors
 /// As [`super::decide::decide`].
 pub fn restore(here: &Here<'_>, held: &Held) -> Result<()> {
+    // The shared file first: it may have an error, and then nothing is undone.
+    if let Some(shared) = &held.shared {
+        held.restore_shared(here, shared)?;
+    }
     here.store.decide(|before| held.put(&shown(here, decided::OWN), before, &held.own))?;
     let has_file = here.place.folder().join(decided::PROPOSED).exists();
     if has_file || !held.proposed.is_empty() {
@@ -40,6 +65,36 @@ pub fn restore(here: &Here<'_>, held: &Held) -> Result<()> {
 }
 
 impl Held {
+    /// Returns true if the decision that these entries precede is shared.
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// Restores the entries of the shared file. A file that the decisions of this session made, and that has no other entry,
+    /// is removed.
+    fn restore_shared(&self, here: &Here<'_>, shared: &Shared) -> Result<()> {
+        let mut is_empty = false;
+        rewrite(&here.place.top, |name, before| {
+            let after = self.put(name, before, &shared.entries)?;
+            is_empty = after == disposition::render(&[]).into_bytes();
+            Ok(after)
+        })?;
+        if shared.has_file || !is_empty {
+            return Ok(());
+        }
+        let path = here.place.top.join(SHARED);
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => {
+                Err(Error::incomplete(format!("{SHARED} cannot be removed")).caused_by(&e))
+            }
+            _ => {
+                // The folder stays if it has anything else.
+                let _ = path.parent().map(std::fs::remove_dir);
+                Ok(())
+            }
+        }
+    }
+
     /// Returns a file with these entries in place of those about the findings.
     fn put(&self, name: &str, before: Option<Vec<u8>>, entries: &[Entry]) -> Result<Vec<u8>> {
         let mut all = changed_file(name, before, std::iter::empty())?;

@@ -13,6 +13,7 @@ mod vanished;
 mod workflow;
 
 pub(super) use crowd::gather;
+pub(super) use workflow::is_workflow;
 
 use super::report::{Reporter, Sighting};
 use crate::diff::{Block, Entry, FileChange, LineNo, RepoPath, TextChange, trim_line_end};

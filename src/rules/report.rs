@@ -2,6 +2,7 @@
 
 use super::catalog::Rule;
 use super::language::Languages;
+use super::pins::Pins;
 use super::suppress::{Counting, Directives, Sought};
 use super::{RuleSet, Unlisted, rewrite};
 use crate::diff::{FileChange, LineNo, RepoPath, blank_all};
@@ -57,6 +58,8 @@ pub(super) struct Sighting<'a> {
     pub(super) in_doubt: bool,
     /// Whether the origin of the value decides and is unknown: the finding is a suggestion.
     pub(super) of_unknown_origin: bool,
+    /// The new lines, where the rule itself has computed them.
+    pub(super) replacement: Option<&'a str>,
 }
 
 /// The most findings of one rule in one file that are listed, and the most suppressed ones of all rules.
@@ -87,6 +90,11 @@ impl<'a> Reporter<'a> {
             floor: Floor::default(),
             counted: Vec::new(),
         }
+    }
+
+    /// Returns the commits of actions that replacements may name.
+    pub(super) fn pins(&self) -> &'a Pins {
+        &self.rules.pins
     }
 
     /// Lists only findings that the floor admits; the others are counted.
@@ -183,6 +191,9 @@ impl<'a> Reporter<'a> {
 
     /// Returns the rule's replacement for the lines of a finding, if one is certain.
     fn replacement(&mut self, index: u16, sighting: &Sighting<'_>) -> Option<String> {
+        if let Some(new) = sighting.replacement {
+            return matches!(self.rules.mask(new.as_bytes()), Cow::Borrowed(_)).then(|| new.to_owned());
+        }
         if self.rules.rule(index).fixes.is_empty() {
             return None;
         }

@@ -496,6 +496,7 @@ impl<'a> Scan<'a> {
             hide,
             in_doubt,
             of_unknown_origin,
+            replacement: None,
         };
         self.reporter.report_index(rule, sighting);
     }

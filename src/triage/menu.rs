@@ -4,18 +4,77 @@ pub mod view;
 
 use super::Size;
 use super::key::Key;
+use super::scroll;
 use super::state::Leave;
 use crate::wire::stored::Status;
+
+/// Entries that a page key passes.
+const PAGE: usize = 5;
+/// Digits of a commit ID.
+const SHORT: usize = 12;
 
 /// The situation in which the program is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The folder, for the title.
     pub folder: String,
-    /// `None`: no repository with a worktree.
+    /// `None`: no repository with a worktree; see `outside`.
     pub repo: Option<Repository>,
+    /// Why there is no repository with a worktree.
+    pub outside: Outside,
     /// Why the repository cannot be read as a whole.
     pub problem: Option<String>,
+}
+
+/// Why reviews of a folder are not possible.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Outside {
+    /// It is in no repository.
+    #[default]
+    NoRepository,
+    /// The repository has no worktree.
+    Bare,
+    /// The repository cannot be opened: the error and its hints.
+    Unreadable(String, Vec<String>),
+}
+
+impl Outside {
+    /// Returns the state in the first line.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::NoRepository => "not a git repository",
+            Self::Bare => "a bare repository",
+            Self::Unreadable(..) => "the repository cannot be opened",
+        }
+    }
+
+    /// Returns what to do. `init` of this program needs a worktree, and does not make a repository.
+    fn advice(&self) -> String {
+        let at = format!("{} -C FOLDER", crate::NAME);
+        match self {
+            Self::NoRepository => {
+                format!(
+                    "To review changes, make this folder a repository (git init) and press R, or start in one: {at}"
+                )
+            }
+            Self::Bare => format!("To review changes, add a worktree (git worktree add FOLDER), and start there: {at}"),
+            Self::Unreadable(error, hints) => {
+                let hints: Vec<String> = hints.iter().map(|h| format!(" hint: {h}")).collect();
+                format!("error: {error}{}", hints.concat())
+            }
+        }
+    }
+}
+
+/// Reviews after commits, as far as they are not done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Background {
+    /// The commit under review.
+    pub running: Option<String>,
+    /// The commit that waits, and why if it does not start by itself.
+    pub waiting: Option<(String, Option<String>)>,
+    /// The commit whose review failed last, and why.
+    pub failed: Option<(String, String)>,
 }
 
 /// The state of a repository.
@@ -37,6 +96,7 @@ pub struct Repository {
     pub is_configured: bool,
     /// True if hooks of this program are installed.
     pub has_hooks: bool,
+    pub background: Background,
 }
 
 /// A stored review.
@@ -88,6 +148,7 @@ pub enum Topic {
     History,
     Init,
     Hooks,
+    Background,
     Doctor,
     Help,
 }
@@ -131,6 +192,7 @@ pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
     if let Some(repo) = &surroundings.repo {
         out.extend(repo.latest.iter().flat_map(of_latest));
         out.extend(of_changes(repo));
+        out.extend(of_background(&repo.background));
         if !repo.remotes.is_empty() {
             out.push(of_pulls(repo));
         }
@@ -217,6 +279,32 @@ fn of_changes(repo: &Repository) -> Vec<Entry> {
     out
 }
 
+/// Returns the entry about reviews after commits that are not done.
+fn of_background(background: &Background) -> Option<Entry> {
+    let Background { running, waiting, failed } = background;
+    let mut states = Vec::new();
+    let mut about = Vec::new();
+    if let Some(commit) = running {
+        states.push("running");
+        about.push(format!("reviews commit {}", short(commit)));
+    }
+    if let Some((commit, held)) = waiting {
+        states.push("waiting");
+        let why = held.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        about.push(format!("commit {} waits{why}", short(commit)));
+    }
+    if let Some((commit, why)) = failed {
+        states.push("failed");
+        about.push(format!("commit {}: {why}", short(commit)));
+    }
+    let title = format!("Background review: {}", states.join(", "));
+    (!states.is_empty()).then(|| Entry::new(Topic::Background, title, about.join("; "), &["status"]))
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..SHORT).unwrap_or(commit)
+}
+
 fn of_pulls(repo: &Repository) -> Entry {
     let about = "asks the forge of a remote; goes to the network";
     match &repo.remotes[..] {
@@ -275,7 +363,7 @@ fn after(topic: Topic) -> &'static [Topic] {
         Topic::Complete => &[Topic::Review],
         Topic::Init => &[Topic::Hooks, Topic::Doctor],
         Topic::Hooks => &[Topic::Doctor],
-        Topic::Doctor | Topic::Help | Topic::History | Topic::Pulls | Topic::Remote => &[],
+        Topic::Background | Topic::Doctor | Topic::Help | Topic::History | Topic::Pulls | Topic::Remote => &[],
     }
 }
 
@@ -283,7 +371,8 @@ fn after(topic: Topic) -> &'static [Topic] {
 pub fn next(entries: &[Entry], ran: Option<Topic>) -> usize {
     let at = |topic: &Topic| entries.iter().position(|e| e.topic == *topic);
     let Some(ran) = ran else { return 0 };
-    let same = || if matches!(ran, Topic::Help | Topic::Doctor | Topic::History) { at(&ran) } else { None };
+    let stays = matches!(ran, Topic::Help | Topic::Doctor | Topic::History | Topic::Background);
+    let same = || if stays { at(&ran) } else { None };
     after(ran).iter().find_map(at).or_else(same).unwrap_or(0)
 }
 
@@ -356,7 +445,7 @@ impl State {
     fn go(&mut self, by: isize) {
         if let Some(list) = self.lists.last_mut() {
             let last = list.entries.len().saturating_sub(1);
-            list.current = list.current.saturating_add_signed(by).min(last);
+            list.current = scroll::moved(list.current, by, last);
         }
     }
 }
@@ -408,12 +497,8 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
     }
     state.problem = None;
     match key {
-        Key::Down | Key::Char('j') | Key::Tab => state.go(1),
-        Key::Up | Key::Char('k') | Key::BackTab => state.go(-1),
-        Key::PageDown => state.go(5),
-        Key::PageUp => state.go(-5),
-        Key::Home | Key::Char('g') => state.go(isize::MIN + 1),
-        Key::End | Key::Char('G') => state.go(isize::MAX),
+        Key::Tab => state.go(1),
+        Key::BackTab => state.go(-1),
         Key::Char('R') => return vec![Effect::Look],
         Key::Esc if state.is_nested() => drop(state.lists.pop()),
         Key::Esc => return vec![Effect::Quit(Leave::Done)],
@@ -425,7 +510,7 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
         }
         Key::Enter | Key::Char(' ' | 'l') => return pick(state),
         Key::Char('?') => return vec![Effect::Run(vec!["--help".to_owned()], Topic::Help)],
-        _ => {}
+        _ => scroll::rows(key, PAGE).into_iter().for_each(|by| state.go(by)),
     }
     Vec::new()
 }

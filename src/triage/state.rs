@@ -3,14 +3,18 @@
 use super::filter::{self, Choice, Filter, Row, Sort};
 use super::key::Key;
 use super::prompt::{Answer, Prompt, Purpose};
+use super::scroll;
 use super::view;
 use super::{Item, Size, Subject};
-use crate::disposition::Entry;
+use crate::disposition::{Entry, SHARED};
 use crate::finding::Decision;
 use crate::rounds::undo::Held;
 use crate::wire::Severity;
 use jiff::civil::Date;
 use std::collections::BTreeSet;
+
+/// Values that a page key passes in the filter.
+const FILTER_PAGE: usize = 10;
 
 /// A part of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +59,10 @@ pub enum Input {
 pub enum Effect {
     Decide(Order),
     /// Records proposed decisions, by fingerprint.
-    Confirm(Vec<String>),
+    Confirm {
+        findings: Vec<String>,
+        is_shared: bool,
+    },
     Undo(Held),
     /// Writes replacements, by ID.
     Apply(Vec<String>),
@@ -83,6 +90,8 @@ pub struct Order {
     pub decision: Decision,
     pub reason: Option<String>,
     pub until: Option<Date>,
+    /// True if the shared file of the repository gets it too.
+    pub is_shared: bool,
 }
 
 /// Why the program ends.
@@ -168,7 +177,11 @@ pub struct State {
     pub code_left: usize,
     pub details_top: usize,
     pub message: Option<Message>,
+    /// True if decisions are also written to the shared file of the repository.
+    pub is_sharing: bool,
     undo: Vec<Undoable>,
+    /// True if decisions that can no longer be undone were shared.
+    has_shared_before: bool,
 }
 
 impl State {
@@ -189,7 +202,9 @@ impl State {
             code_left: 0,
             details_top: 0,
             message: None,
+            is_sharing: false,
             undo: Vec::new(),
+            has_shared_before: false,
         };
         let listed = state.listed();
         state.current =
@@ -205,6 +220,17 @@ impl State {
     /// Returns the finding under the cursor.
     pub fn item(&self) -> Option<&Item> {
         self.subject.items.get(self.current?)
+    }
+
+    /// Returns the state with decisions shared, or not.
+    #[must_use]
+    pub fn sharing(self, is_sharing: bool) -> Self {
+        Self { is_sharing, ..self }
+    }
+
+    /// Returns true if the shared file has decisions of this session that were not undone.
+    pub fn has_shared(&self) -> bool {
+        self.has_shared_before || self.undo.iter().any(|u| u.held.is_shared())
     }
 
     pub fn can_undo(&self) -> bool {
@@ -245,7 +271,7 @@ impl State {
         let listed = self.listed();
         let Some(last) = listed.len().checked_sub(1) else { return };
         let at = listed.iter().position(|i| Some(*i) == self.current).unwrap_or(0);
-        self.select(Some(listed[at.saturating_add_signed(by).min(last)]));
+        self.select(Some(listed[scroll::moved(at, by, last)]));
     }
 
     /// Moves to the next pending finding, around the end of the list. Returns false if there is none.
@@ -358,8 +384,8 @@ fn browse(state: &mut State, key: Key) -> Vec<Effect> {
         Key::Char('z') => state.is_zoomed = !state.is_zoomed,
         Key::Char('n') => find_pending(state, true),
         Key::Char('N') => find_pending(state, false),
-        Key::Char('J') => scroll(state, Pane::Code, 1),
-        Key::Char('K') => scroll(state, Pane::Code, -1),
+        Key::Char('J') => scroll_pane(state, Pane::Code, 1),
+        Key::Char('K') => scroll_pane(state, Pane::Code, -1),
         Key::Char('s') => {
             state.sort = state.sort.next();
             state.message = Some(Message::good(format!("sorted by {}", state.sort.name())));
@@ -373,6 +399,7 @@ fn browse(state: &mut State, key: Key) -> Vec<Effect> {
         Key::Char('R') => return vec![Effect::Reload],
         Key::Char('u') => return undo(state),
         Key::Char('P') => return post(state),
+        Key::Char('S') => share(state),
         Key::Char(c @ ('a' | 'r' | 'd' | 'c' | 'p' | 'x' | 'e' | 'o' | ' ')) => return act(state, c),
         _ => travel(state, key),
     }
@@ -381,28 +408,22 @@ fn browse(state: &mut State, key: Key) -> Vec<Effect> {
 
 /// Moves in the focused pane.
 fn travel(state: &mut State, key: Key) {
-    let page = isize::try_from(view::page(state)).unwrap_or(1);
-    let by = match key {
-        Key::Down | Key::Char('j') => 1,
-        Key::Up | Key::Char('k') => -1,
-        Key::PageDown | Key::Ctrl('d' | 'f') => page,
-        Key::PageUp | Key::Ctrl('u' | 'b') => -page,
-        Key::End | Key::Char('G') => isize::MAX,
-        Key::Home | Key::Char('g') => isize::MIN + 1,
+    match key {
         Key::Right | Key::Char('l') => return state.code_left = (state.code_left + 8).min(4_000),
         Key::Left | Key::Char('h') => return state.code_left = state.code_left.saturating_sub(8),
         Key::Enter => return focus(state, if state.focus == Pane::Findings { Pane::Code } else { Pane::Findings }),
-        _ => return,
-    };
+        _ => {}
+    }
+    let Some(by) = scroll::rows(key, view::page(state)) else { return };
     match state.focus {
         Pane::Findings => state.go(by),
-        pane => scroll(state, pane, by),
+        pane => scroll_pane(state, pane, by),
     }
 }
 
-fn scroll(state: &mut State, pane: Pane, by: isize) {
+fn scroll_pane(state: &mut State, pane: Pane, by: isize) {
     let (top, most) = view::extent(state, pane);
-    let to = top.saturating_add_signed(by).min(most);
+    let to = scroll::moved(top, by, most);
     match pane {
         Pane::Code => state.code_top = Some(to),
         Pane::Details => state.details_top = to,
@@ -445,6 +466,16 @@ fn find_pending(state: &mut State, is_forward: bool) {
             if is_filtered { "no listed finding is pending; Esc ends the filter" } else { "no finding is pending" };
         state.message = Some(Message::good(text));
     }
+}
+
+/// Changes whether decisions are shared. It holds for the next decisions.
+fn share(state: &mut State) {
+    state.is_sharing = !state.is_sharing;
+    let text = match state.is_sharing {
+        true => format!("decisions are also written to {SHARED}"),
+        false => "decisions are stored on this machine only".to_owned(),
+    };
+    state.message = Some(Message::good(text));
 }
 
 /// Acts on the marked findings, or on the one under the cursor.
@@ -492,7 +523,8 @@ fn decision(
     reason: Option<String>,
     until: Option<Date>,
 ) -> Effect {
-    Effect::Decide(Order { findings: state.fingerprints(targets), decision, reason, until })
+    let findings = state.fingerprints(targets);
+    Effect::Decide(Order { findings, decision, reason, until, is_shared: state.is_sharing })
 }
 
 fn confirm(state: &mut State, targets: &[usize]) -> Vec<Effect> {
@@ -501,7 +533,7 @@ fn confirm(state: &mut State, targets: &[usize]) -> Vec<Effect> {
         state.message = Some(Message::bad("no agent proposes a decision on this finding"));
         return Vec::new();
     }
-    vec![Effect::Confirm(state.fingerprints(&proposed))]
+    vec![Effect::Confirm { findings: state.fingerprints(&proposed), is_shared: state.is_sharing }]
 }
 
 fn apply(state: &mut State, targets: &[usize]) {
@@ -594,12 +626,6 @@ fn choose(state: &mut State, at: usize, key: Key) -> Vec<Effect> {
     let choices = filter::choices(&state.subject);
     let last = choices.len().saturating_sub(1);
     let at = match key {
-        Key::Down | Key::Char('j') => at + 1,
-        Key::Up | Key::Char('k') => at.saturating_sub(1),
-        Key::Home | Key::Char('g') => 0,
-        Key::End | Key::Char('G') => last,
-        Key::PageDown => at + 10,
-        Key::PageUp => at.saturating_sub(10),
         Key::Char(' ') | Key::Enter => {
             if let Some((choice, _)) = choices.get(at) {
                 state.filter.toggle(choice);
@@ -615,7 +641,7 @@ fn choose(state: &mut State, at: usize, key: Key) -> Vec<Effect> {
             state.settle();
             return Vec::new();
         }
-        _ => at,
+        _ => scroll::rows(key, FILTER_PAGE).map_or(at, |by| scroll::moved(at, by, last)),
     };
     state.mode = Mode::Filter(at.min(last));
     state.settle();
@@ -624,18 +650,13 @@ fn choose(state: &mut State, at: usize, key: Key) -> Vec<Effect> {
 
 fn help(state: &mut State, top: usize, key: Key) -> Vec<Effect> {
     let most = view::help_rows(state.size).saturating_sub(view::help_room(state.size));
-    let top = match key {
-        Key::Down | Key::Char('j') => top + 1,
-        Key::Up | Key::Char('k') => top.saturating_sub(1),
-        Key::PageDown | Key::Char(' ') => top + view::help_room(state.size),
-        Key::PageUp => top.saturating_sub(view::help_room(state.size)),
-        Key::Esc | Key::Char('?' | 'q') => {
-            state.mode = Mode::Browse;
-            return Vec::new();
-        }
-        _ => top,
-    };
-    state.mode = Mode::Help(top.min(most));
+    if matches!(key, Key::Esc | Key::Char('?' | 'q')) {
+        state.mode = Mode::Browse;
+        return Vec::new();
+    }
+    let key = if key == Key::Char(' ') { Key::PageDown } else { key };
+    let by = scroll::rows(key, view::help_room(state.size)).unwrap_or(0);
+    state.mode = Mode::Help(scroll::moved(top, by, most));
     Vec::new()
 }
 
@@ -672,13 +693,14 @@ fn decided_on(state: &mut State, decided: &[(String, Entry)], before: Held) {
         let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
         said.push(format!("{} {}{until}", entry.decision.name(), item.finding.id));
     }
+    let shared = if before.is_shared() { ", shared" } else { "" };
     state.undo.push(Undoable { held: before, items, current });
     state.marked.clear();
     let is_more = state.go_pending(true);
     state.settle();
     let rest = if is_more { "" } else { "; no finding is pending any more" };
     let said = if said.len() > 4 { format!("{} findings decided", said.len()) } else { said.join(", ") };
-    state.message = Some(Message::good(format!("{said}{rest}  (u: undo)")));
+    state.message = Some(Message::good(format!("{said}{shared}{rest}  (u: undo)")));
 }
 
 fn undone(state: &mut State) {
@@ -719,6 +741,7 @@ fn loaded(state: &mut State, subject: Subject) {
         item.is_applied = applied.contains(&item.finding.id);
     }
     state.marked.clear();
+    state.has_shared_before = state.has_shared();
     state.undo.clear();
     let at = state.subject.items.iter().position(|i| Some(&i.finding.fingerprint) == current.as_ref());
     state.select(at);

@@ -110,6 +110,9 @@ fn head(state: &State, theme: Theme) -> Row {
     };
     let count = |of: Disposition| subject.items.iter().filter(|i| i.finding.disposition == of).count();
     let mut right = Row::default();
+    if state.is_sharing {
+        right = right.put(theme.style(Ink::Accent), "sharing");
+    }
     for of in
         [Disposition::Pending, Disposition::Accepted, Disposition::Rejected, Disposition::Deferred, Disposition::Fixed]
     {
@@ -155,7 +158,7 @@ fn foot(state: &State, theme: Theme) -> Row {
 }
 
 /// The keys of the last line, in the order in which they are left out from the end; the last two stay.
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 14] = [
     ("a", "accept"),
     ("r", "reject"),
     ("d", "defer"),
@@ -166,6 +169,7 @@ const KEYS: [(&str, &str); 13] = [
     ("/", "search"),
     ("f", "filter"),
     ("s", "sort"),
+    ("S", "share"),
     ("Tab", "pane"),
     ("?", "help"),
     ("q", "quit"),

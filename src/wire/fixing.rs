@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `fixes.json`: fixes of one session, oldest first. No seal covers it: a fix changes no verdict.
+/// `fixes.json`: fixes of one session, oldest first, and their links in its hash chain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fixes {
     /// Version of the format.
@@ -13,6 +13,24 @@ pub struct Fixes {
     pub review_id: String,
     /// Fixes, oldest first.
     pub fixes: Vec<Fix>,
+    /// Links of the hash chain, oldest first: one for each time that a fix was stored. Older versions wrote none.
+    #[serde(default)]
+    pub links: Vec<FixLink>,
+}
+
+/// A link of the hash chain of a session: the state of a fix when it was stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FixLink {
+    /// Number of the fix.
+    pub number: u32,
+    /// True if the fix had ended. Its record does not change any more.
+    pub ended: bool,
+    /// SHA-256 of the fix as compact JSON, hexadecimal.
+    pub sha256: String,
+    /// Head before this link.
+    pub previous: String,
+    /// Head after this link.
+    pub seal: String,
 }
 
 /// A fix: its plan and the attempts to execute it.

@@ -233,6 +233,47 @@ fn ctx_01_only_tools_that_read_are_called_whatever_the_server_says() {
 }
 
 #[test]
+fn ctx_01_every_fault_of_a_server_makes_the_review_incomplete_if_tickets_are_required() {
+    let flood = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"; head -c 9000000 /dev/zero | tr '\0' a; printf '"}]}}\n'"#;
+    for (fault, on_list, on_call) in [
+        ("slow", "tools", "sleep 600"),
+        ("slow to begin", "sleep 600", REGULAR),
+        ("huge", "tools", flood),
+        ("malformed", "tools", "reply '{}'"),
+        ("not MCP", "while :; do echo junk; done", REGULAR),
+        ("without the tool", "reply '{\"tools\":[]}'", REGULAR),
+        ("renaming", "tools", "refuse 'Unknown tool'"),
+        ("refusing", "tools", "answer"),
+    ] {
+        let desk = Desk::new("PROJ-12", calm);
+        let path = desk.script(on_list, on_call);
+        desk.policy_with(&format!(
+            "[context]\nrequired = true\ntimeout = \"2s\"\n[context.servers.a]\ncommand = [{path:?}]\n"
+        ));
+        let report = desk.report(3);
+        assert_eq!(report["verdict"], "incomplete", "{fault}: {report:#}");
+        let failed = report["coverage"]["failed"].to_string();
+        assert!(failed.contains("PROJ-12 was not read: server a: "), "{fault}: {failed}");
+        assert_eq!(report["context"], json!([]), "{fault}");
+        let calls = desk.log("calls");
+        assert!(
+            calls.len() <= 5 && calls.iter().all(|c| c.contains(r#""name":"jira_get_issue""#)),
+            "{fault}: {calls:?}"
+        );
+    }
+}
+
+#[test]
+fn ctx_01_a_server_that_fails_and_starts_again_gets_no_more_than_five_calls() {
+    let desk = Desk::new("PROJ-1 PROJ-2 PROJ-3 PROJ-4 PROJ-5 PROJ-6 PROJ-7 PROJ-8", calm);
+    let path = desk.script("tools", "exit 4");
+    desk.policy_with(&format!("[context.servers.a]\ncommand = [{path:?}]\n"));
+    desk.report(0);
+    let calls = desk.log("calls").len();
+    assert!((1..=5).contains(&calls), "{calls}");
+}
+
+#[test]
 fn a_tool_of_another_name_is_called_with_its_argument() {
     let desk = Desk::new("PROJ-12", calm);
     desk.ticket("PROJ-12", "t", TICKET);
@@ -426,6 +467,32 @@ fn ctx_01_forks_and_jobs_with_more_rights_than_the_author_read_no_ticket() {
         assert_eq!(report["context"].as_array().unwrap().len(), usize::from(reads), "{name} {of}: {report:#}");
         assert_eq!(desk.log("starts").len(), usize::from(reads), "{name} {of}");
         assert_eq!(notes(&report).contains("tickets were not read: "), !reads, "{name} {of}: {report:#}");
+    }
+}
+
+#[test]
+fn ctx_01_a_job_after_another_workflow_reads_no_ticket_whoever_the_change_is_from() {
+    // The job has secrets and runs for a commit that its author may not have been allowed to push here.
+    let event = |head: &str, of: &str| {
+        json!({ "action": "completed",
+            "workflow_run": { "event": "pull_request", "head_branch": "topic", "head_sha": head,
+                "head_repository": { "full_name": of },
+                "pull_requests": [{ "number": 5, "base": { "ref": "main" }, "head": { "ref": "topic", "sha": head } }] },
+            "repository": { "full_name": "o/r", "default_branch": "main" } })
+    };
+    for of in ["o/r", "stranger/r"] {
+        let desk = Desk::new("PROJ-12", calm);
+        desk.ticket("PROJ-12", "t", TICKET).policy("");
+        let head = desk.repo.git(&["rev-parse", "topic"]).trim().to_owned();
+        let file = desk.repo.outside().join("event.json");
+        std::fs::write(&file, event(&head, of).to_string()).unwrap();
+        let key = format!("sk-{}", "0".repeat(20));
+        let run = desk.repo.reviewer(&["review", "branch", "topic", "--base", "main", "--no-save", "--format", "json"]);
+        let run = run.env("CI", "true").env("GITHUB_ACTIONS", "true").env("GITHUB_EVENT_NAME", "workflow_run");
+        let report = run.env("GITHUB_EVENT_PATH", &file).env("OPENAI_API_KEY", key).run_any().json();
+        assert_eq!(report["context"], json!([]), "{of}: {report:#}");
+        assert!(desk.log("starts").is_empty(), "{of}");
+        assert!(notes(&report).contains("tickets were not read: "), "{of}: {report:#}");
     }
 }
 

@@ -119,6 +119,26 @@ fn a_pull_request_is_reviewed_without_being_checked_out() {
 }
 
 #[test]
+fn the_command_that_applies_a_replacement_of_a_pull_request_checks_it_out_first() {
+    let mut w = World::new();
+    let code = "import yaml\n\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n";
+    w.push_with("a = 1\nb = 2\nc = 4\n", &[("load.py", code)]);
+    let run = w.reviewer(&["review", "pr", "12"]).run(1);
+    let head = &w.head.trim()[..12];
+    let command = format!("(git checkout {head} && claude-reviewer apply F1)");
+    assert!(run.stdout.contains(&command), "{}", run.stdout);
+    let refused = w.reviewer(&["apply", "F1"]).run(2);
+    assert!(
+        refused.stderr.contains(&format!("git checkout {head} && claude-reviewer apply F1 --session ")),
+        "{}",
+        refused.stderr
+    );
+    w.repo.git(&["checkout", "-q", head]);
+    let applied = w.reviewer(&["apply", "F1"]).run(0).stdout;
+    assert!(applied.starts_with("applied F1\ngone: F1"), "{applied}");
+}
+
+#[test]
 fn a_push_to_a_pull_request_asks_only_about_the_part_that_changed() {
     let model = Server::start(|r| r.review(&[]));
     let mut w = World::new();

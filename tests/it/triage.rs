@@ -83,6 +83,27 @@ fn dsp_06_the_terminal_is_restored_however_triage_ends() {
 }
 
 #[test]
+fn dsp_06_decisions_are_kept_however_triage_ends_on_this_machine_and_in_the_shared_file() {
+    for (name, end, code) in [
+        ("Ctrl-C", None, How::Exit(130)),
+        ("SIGTERM", Some(Signal::TERM), How::Exit(143)),
+        ("SIGHUP", Some(Signal::HUP), How::Exit(143)),
+        ("SIGKILL", Some(Signal::KILL), How::Signal(Signal::KILL.as_raw())),
+    ] {
+        let repo = reviewed();
+        let mut pty = Pty::start(repo.reviewer(&["triage", "--share"]), (80, 24));
+        pty.until("1 Findings 2").send("a").until("accepted F1, shared").send("rnot reach");
+        match end {
+            Some(signal) => pty.signal(signal),
+            None => pty.send("\u{3}"),
+        };
+        assert_eq!(pty.end(), code, "{name}");
+        assert_eq!(statuses(&repo), ["accepted", "pending"], "{name}: no half-typed decision is recorded");
+        assert_eq!(shared(&repo), ["accepted"], "{name}");
+    }
+}
+
+#[test]
 fn dsp_06_suspending_gives_the_terminal_back_and_continuing_takes_it() {
     let repo = reviewed();
     for how in ["Ctrl-Z", "SIGTSTP"] {
@@ -206,6 +227,73 @@ fn decisions_are_undone_and_proposals_confirmed() {
     assert_eq!(statuses(&repo), ["pending", "pending"]);
 }
 
+const SHARED: &str = ".claude-reviewer/dispositions.toml";
+
+/// Returns the statuses in the shared file, with its number of entries.
+fn shared(repo: &Repo) -> Vec<String> {
+    let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap_or_default();
+    text.lines().filter_map(|l| l.strip_prefix("status = ")).map(|s| s.trim_matches('"').to_owned()).collect()
+}
+
+#[test]
+fn decisions_are_shared_after_a_key_or_with_the_flag_and_an_undo_takes_the_shared_entry_back() {
+    let repo = reviewed();
+    let mut pty = open(&repo);
+    pty.send("a").until("accepted F1  (u");
+    assert_eq!(shared(&repo), [""; 0], "not shared unless a person wants it");
+    pty.send("u").until("undone: F1");
+    pty.send("S").until("sharing").send("rnot reachable\r").until("rejected F1, shared");
+    assert_eq!(shared(&repo), ["rejected"]);
+    assert_eq!(statuses(&repo), ["rejected", "pending"]);
+    pty.send("a").until("accepted F2, shared");
+    assert_eq!(shared(&repo).len(), 2);
+    pty.send("u").until("undone: F2");
+    assert_eq!(shared(&repo), ["rejected"], "the entry of the other finding stays");
+    pty.send("u").until("undone: F1");
+    assert!(!repo.path().join(".claude-reviewer").exists(), "the file that the decisions made is gone");
+    assert_eq!(statuses(&repo), ["pending", "pending"]);
+    pty.send("q");
+    assert_eq!(pty.end(), How::Exit(0));
+    assert!(!pty.printed().contains("to share the decision"), "nothing is left to commit");
+
+    let mut pty = Pty::start(repo.reviewer(&["triage", "--share"]), (80, 24));
+    pty.until("sharing").send("a").until("accepted F1, shared");
+    pty.send("S").until_gone("sharing").send("a").until("accepted F2").send("q");
+    assert_eq!(pty.end(), How::Exit(0));
+    assert!(pty.printed().contains(&format!("commit {SHARED} to share the decision")), "{}", pty.printed());
+    assert_eq!((shared(&repo), statuses(&repo)), (vec!["accepted".to_owned()], vec!["accepted".to_owned(); 2]));
+}
+
+#[test]
+fn an_undo_restores_the_entry_that_a_shared_decision_replaced() {
+    let repo = reviewed();
+    repo.reviewer(&["defer", "F1", "--until", "2999-01-01", "--share"]).run(0);
+    let before = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
+    let mut pty = open(&repo);
+    pty.send("gSa").until("accepted F1, shared");
+    assert_eq!(shared(&repo), ["accepted"]);
+    pty.send("u").until("undone: F1").send("q");
+    assert_eq!(pty.end(), How::Exit(0));
+    assert_eq!(std::fs::read_to_string(repo.path().join(SHARED)).unwrap(), before);
+    assert_eq!(statuses(&repo), ["deferred", "pending"]);
+}
+
+#[test]
+fn a_shared_decision_that_cannot_be_written_is_not_recorded() {
+    let repo = reviewed();
+    repo.write(SHARED, "version = 2\n");
+    let mut pty = Pty::start(repo.reviewer(&["findings"]), (80, 24));
+    assert_eq!(pty.end(), How::Exit(2));
+    repo.write(SHARED, "version = 1\n");
+    let mut pty = open(&repo);
+    repo.write(SHARED, "version = 2\n");
+    pty.send("Sa").until("version 2 is not known").until("hint: ").send("\u{1b}").until_gone("Not done");
+    repo.write(SHARED, "version = 1\n");
+    assert_eq!(statuses(&repo), ["pending", "pending"]);
+    pty.send("q");
+    assert_eq!(pty.end(), How::Exit(0));
+}
+
 #[test]
 fn a_replacement_is_applied() {
     let repo = reviewed();
@@ -286,7 +374,7 @@ fn the_menu_works_without_a_repository_and_needs_a_terminal() {
     let repo = Repo::new();
     std::fs::create_dir(repo.outside()).unwrap();
     let mut pty = Pty::start(repo.reviewer(&[]).dir(repo.outside()), (80, 24));
-    pty.until("not a git repository").until("Check the installation").send("\u{1b}");
+    pty.until("not a git repository").until("git init").until("Check the installation").send("\u{1b}");
     assert_eq!(pty.end(), How::Exit(0));
     let run = repo.reviewer(&[]).run(2);
     assert!(run.stderr.contains("Usage: ") && run.stdout.is_empty(), "{}{}", run.stdout, run.stderr);

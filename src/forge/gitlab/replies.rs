@@ -2,7 +2,7 @@
 
 use super::write::{MOST, account, below, discussions};
 use super::{pages, parts, path};
-use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in, co_authors};
+use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in, changed_since, co_authors};
 use crate::forge::{Account, Forge, MOST_COMMITS, MOST_OF_A_TEXT, PullRequest, Reads};
 use crate::http::{Failure, Limits};
 use jiff::Timestamp;
@@ -46,11 +46,7 @@ fn reply(pull: &PullRequest, note: &Value, root: &Value) -> CommentReply {
         root: FirstComment {
             author: account(root, "/author"),
             body: root["body"].as_str().unwrap_or_default().to_owned(),
-            // Without a time, it may have changed at any moment.
-            changed: match (begun, root_changed) {
-                (Some(begun), Some(changed)) if begun == changed => None,
-                (_, changed) => changed.or(Some(Timestamp::MAX)),
-            },
+            changed: changed_since(begun, root_changed),
         },
     }
 }

@@ -12,7 +12,7 @@ use crate::mcp::args::{Arg, Kind, shown};
 use crate::policy::RulesPolicy;
 use crate::request::Source;
 use crate::review::{self, Place};
-use crate::rounds::apply::{Wanted, effect, plan};
+use crate::rounds::apply::{Reviewed, Wanted, effect, plan};
 use crate::rounds::decide::{Choice, Here, decision, propose, select};
 use crate::rounds::fix::{FixAsk, Fixing};
 use crate::rounds::verify::verified;
@@ -183,7 +183,15 @@ fn apply_finding(call: &Call<'_>) -> Result<Answer> {
     let opened = Opened::of(call)?;
     let change = opened.store.change(&opened.id, u32::try_from(opened.session.rounds.len()).unwrap_or(u32::MAX))?;
     let review = opened.id.to_string();
-    let edits = plan(&opened.place.top, &review, (opened.findings(), &change), &Wanted::Named(named(call)?))?;
+    let last = opened.session.rounds.last().map(|r| &r.review.report.source);
+    let reviewed = Reviewed {
+        id: &review,
+        findings: opened.findings(),
+        change: &change,
+        head: last.and_then(|source| source.head.as_deref()),
+        checked_out: opened.place.head.as_deref(),
+    };
+    let edits = plan(&opened.place.top, &reviewed, &Wanted::Named(named(call)?))?;
     edits.write()?;
     let mut request = call.stored()?;
     (request.source, request.offline) = (Source::Changes { base: None }, true);

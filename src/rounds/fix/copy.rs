@@ -3,7 +3,7 @@
 //! It has what git tracks and what it would add, with all bytes and modes. The repository stays the user's: the copy is its
 //! worktree for programs that get [`Copy::env`].
 
-use crate::ai::snapshot::{Desk, temporary};
+use crate::ai::desk::{Desk, temporary};
 use crate::diff::RepoPath;
 use crate::env::Env;
 use crate::error::{Error, Result};

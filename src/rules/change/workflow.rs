@@ -8,8 +8,10 @@
 
 use super::at_line;
 use crate::diff::{LineNo, RepoPath, TextChange, trim_line_end};
+use crate::finding::LineSpan;
 use crate::rules::MARK;
-use crate::rules::report::Reporter;
+use crate::rules::pins::{Use, pinned};
+use crate::rules::report::{Reporter, Sighting};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -48,7 +50,7 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
 }
 
 /// Tells whether GitHub reads the file as a workflow or an action.
-fn is_workflow(path: &[u8]) -> bool {
+pub(in crate::rules) fn is_workflow(path: &[u8]) -> bool {
     let Ok(path) = std::str::from_utf8(path) else { return false };
     let lower = path.to_ascii_lowercase();
     if !(lower.ends_with(".yml") || lower.ends_with(".yaml")) {
@@ -334,22 +336,25 @@ impl<'a> Workflow<'a> {
 
     fn actions(&self, path: &RepoPath, out: &mut Reporter<'_>) {
         for line in self.lines.iter().filter(|l| l.fresh && !l.scalar && l.key == "uses") {
-            let value = unquote(line.value.split(" #").next().unwrap_or(line.value).trim());
-            let Some((action, version)) = value.rsplit_once('@') else { continue };
+            let Some(used) = Use::of(line.value) else { continue };
+            let Use { action, version, .. } = used;
             let owner = action.split('/').next().unwrap_or_default();
             let local = action.starts_with("./") || action.starts_with("docker://") || !action.contains('/');
-            let pinned = version.len() >= 40 && version.bytes().all(|b| b.is_ascii_hexdigit());
-            if local || pinned || FIRST_PARTY.contains(&owner) || version.contains("${{") {
+            if local || used.is_pinned() || FIRST_PARTY.contains(&owner) || version.contains("${{") {
                 continue;
             }
-            at_line(
-                out,
-                "workflow-unpinned-action",
-                path,
-                line.number,
-                line.text.as_bytes(),
-                Some(&format!("`{version}` can be moved")),
-            );
+            let project = used.project();
+            let pin = project.as_deref().and_then(|project| out.pins().find(project, version));
+            let replacement = pin.and_then(|pin| pinned(line.text, &used, &pin));
+            let sighting = Sighting {
+                file: Some(path),
+                lines: Some(LineSpan { first: line.number, last: line.number, columns: None }),
+                quote: line.text.as_bytes(),
+                detail: Some(&format!("`{version}` can be moved")),
+                replacement: replacement.as_deref(),
+                ..Sighting::default()
+            };
+            out.report("workflow-unpinned-action", sighting);
         }
     }
 }

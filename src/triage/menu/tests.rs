@@ -31,7 +31,7 @@ fn commands(entries: &[Entry]) -> Vec<String> {
 }
 
 fn around(repo: Option<Repository>) -> Surroundings {
-    Surroundings { folder: "demo".to_owned(), repo, problem: None }
+    Surroundings { folder: "demo".to_owned(), repo, ..Surroundings::default() }
 }
 
 #[test]
@@ -128,6 +128,82 @@ fn entries_follow_from_the_surroundings() {
     }
 }
 
+/// Returns the entry about reviews after commits.
+fn of(background: Background) -> Option<Entry> {
+    let all = entries(&around(Some(Repository { background, ..ready() })));
+    all.into_iter().find(|e| e.topic == Topic::Background)
+}
+
+#[test]
+fn reviews_in_the_background_that_are_not_done_lead_to_their_status() {
+    let commit = |digit: &str| digit.repeat(40);
+    let held = Some("max_cost_per_day = 1 is used up".to_owned());
+    for (background, title, about) in [
+        (
+            Background { running: Some(commit("a")), ..Background::default() },
+            "Background review: running",
+            "reviews commit aaaaaaaaaaaa",
+        ),
+        (
+            Background { waiting: Some((commit("b"), None)), ..Background::default() },
+            "Background review: waiting",
+            "commit bbbbbbbbbbbb waits",
+        ),
+        (
+            Background { waiting: Some((commit("b"), held)), ..Background::default() },
+            "Background review: waiting",
+            "commit bbbbbbbbbbbb waits: max_cost_per_day = 1 is used up",
+        ),
+        (
+            Background { failed: Some((commit("c"), "timed out".to_owned())), ..Background::default() },
+            "Background review: failed",
+            "commit cccccccccccc: timed out",
+        ),
+        (
+            Background {
+                running: Some(commit("a")),
+                waiting: Some((commit("b"), None)),
+                failed: Some((commit("c"), "timed out".to_owned())),
+            },
+            "Background review: running, waiting, failed",
+            "reviews commit aaaaaaaaaaaa; commit bbbbbbbbbbbb waits; commit cccccccccccc: timed out",
+        ),
+    ] {
+        let entry = of(background).unwrap();
+        assert_eq!((entry.title.as_str(), entry.about.as_str()), (title, about));
+        assert_eq!((entry.command, entry.act), (vec!["status".to_owned()], Act::Run));
+    }
+    assert_eq!(of(Background::default()), None);
+}
+
+#[test]
+fn outside_of_a_worktree_the_menu_says_what_to_do_and_offers_no_setup() {
+    let theme = Theme { color: false, unicode: false };
+    let hint = "git config --global --add safe.directory /srv/demo".to_owned();
+    let unreadable = Outside::Unreadable("/srv/demo belongs to another user \x1b[2J".to_owned(), vec![hint]);
+    for (outside, state, advice) in [
+        (Outside::NoRepository, "not a git repository", "git init"),
+        (Outside::Bare, "a bare repository", "git worktree add FOLDER"),
+        (unreadable, "the repository cannot be opened", "safe.directory"),
+    ] {
+        let around = Surroundings { folder: "demo".to_owned(), outside, ..Surroundings::default() };
+        assert_eq!(commands(&entries(&around)), ["doctor", "--help"]);
+        for size in [SIZE, Size { width: 60, height: 18 }] {
+            let drawn = text(&view::draw(&State::new(around.clone(), size), theme));
+            let words = drawn.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(state) && words.contains(advice), "{drawn}");
+            assert!(
+                words.contains("> 1 Check the installation") && words.contains("$ claude-reviewer --help"),
+                "{drawn}"
+            );
+            assert!(!drawn.contains('\x1b'), "{drawn}");
+        }
+        // The smallest terminal shows the entry under the cursor.
+        let drawn = text(&view::draw(&State::new(around, Size::LEAST), theme));
+        assert!(drawn.contains("> 1 Check the installation"), "{drawn}");
+    }
+}
+
 #[test]
 fn after_an_action_the_sensible_next_one_is_selected() {
     let with = |latest: Latest| entries(&around(Some(Repository { staged: 1, latest: Some(latest), ..ready() })));
@@ -143,6 +219,8 @@ fn after_an_action_the_sensible_next_one_is_selected() {
         (Topic::Triage, with(latest(0, &[])), Topic::Complete),
         (Topic::Fix, with(latest(0, &["F1"])), Topic::FollowUp),
         (Topic::Doctor, with(latest(0, &["F1"])), Topic::Doctor),
+        // Done meanwhile.
+        (Topic::Background, with(latest(1, &[])), Topic::Triage),
     ] {
         assert_eq!(entries[next(&entries, Some(ran))].topic, expected, "{ran:?}");
     }

@@ -1,6 +1,6 @@
 //! Draws the menu. Pure.
 
-use super::super::paper::{Ink, Row, Theme};
+use super::super::paper::{Ink, Row, Theme, wrapped};
 use super::super::view::{hints, shown, too_small};
 use super::{Entry, State};
 use ratatui::buffer::Buffer;
@@ -21,10 +21,11 @@ pub fn draw(state: &State, theme: Theme) -> Buffer {
     let width = usize::from(area.width);
     head(state, theme).cut(width, theme.ellipsis()).draw(area, &mut buffer);
     let Some(list) = state.list() else { return buffer };
-    let title = Rect { y: 2, height: 1, ..area };
+    let top = 2 + advice(state, theme, area, &mut buffer);
+    let title = Rect { y: top, height: 1, ..area };
     Row::of(theme.style(Ink::Bold), format!(" {}", list.title)).cut(width, theme.ellipsis()).draw(title, &mut buffer);
     // Each entry has its title, its command, and an empty line where there is room.
-    let body = Rect { x: 1, y: 4, width: area.width - 2, height: area.height - 6 };
+    let body = Rect { x: 1, y: top + 2, width: area.width - 2, height: area.height.saturating_sub(top + 4) };
     let rows = if usize::from(body.height) >= list.entries.len() * 3 { 3 } else { 2 };
     let room = (usize::from(body.height) / rows).max(1);
     let top = list.current.saturating_sub(room / 2).min(list.entries.len().saturating_sub(room));
@@ -39,6 +40,24 @@ pub fn draw(state: &State, theme: Theme) -> Buffer {
     buffer
 }
 
+/// Draws what to do where there is nothing to review. Returns the rows that it takes, with an empty one.
+fn advice(state: &State, theme: Theme, area: Rect, buffer: &mut Buffer) -> u16 {
+    if state.surroundings.repo.is_some() {
+        return 0;
+    }
+    let inner = Rect { x: 1, y: 2, width: area.width.saturating_sub(2), height: area.height };
+    let text = state.surroundings.outside.advice();
+    let rows = wrapped(theme.style(Ink::Plain), &text, usize::from(inner.width).min(WIDEST));
+    // The entries need the rest.
+    let most = area.height.saturating_sub(8);
+    let mut taken = 0;
+    for (row, y) in rows.iter().zip(inner.y..inner.y + most) {
+        row.draw(Rect { y, height: 1, ..inner }, buffer);
+        taken = y + 1 - inner.y;
+    }
+    if taken == 0 { 0 } else { taken + 1 }
+}
+
 /// Returns the first line: where, and what the repository is like.
 fn head(state: &State, theme: Theme) -> Row {
     let (dim, plain) = (theme.style(Ink::Dim), theme.style(Ink::Plain));
@@ -46,7 +65,7 @@ fn head(state: &State, theme: Theme) -> Row {
     let row = Row::of(theme.style(Ink::Bold), format!(" {}", crate::NAME));
     let row = row.put(dim, dot).put(plain, &state.surroundings.folder);
     match &state.surroundings.repo {
-        None => row.put(dim, dot).put(theme.style(Ink::Minor), "not a git repository"),
+        None => row.put(dim, dot).put(theme.style(Ink::Minor), state.surroundings.outside.name()),
         Some(repo) => {
             let branch = repo.branch.as_deref().unwrap_or("detached HEAD");
             row.put(dim, dot).put(theme.style(Ink::Accent), branch)

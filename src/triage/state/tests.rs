@@ -47,6 +47,7 @@ fn order(ids: &[&str], decision: Decision, reason: Option<&str>, until: Option<&
         decision,
         reason: reason.map(str::to_owned),
         until: until.map(|date| date.parse().unwrap()),
+        is_shared: false,
     })
 }
 
@@ -106,7 +107,7 @@ fn keys_ask_for_decisions() {
         ("d Ctrl-U x Enter Backspace 1 w Space o k Enter", order(&["F1"], Deferred, Some("ok"), Some("2026-12-01"))),
         ("Space Space a", order(&["F1", "F2"], Accepted, None, None)),
         ("Space Space Space Esc a", order(&["F4"], Accepted, None, None)),
-        ("G c", Effect::Confirm(vec![format!("{:0>32}", 4)])),
+        ("G c", Effect::Confirm { findings: vec![format!("{:0>32}", 4)], is_shared: false }),
         ("q", Effect::Quit(Leave::Done)),
         ("Ctrl-C", Effect::Quit(Leave::Interrupted)),
         ("r Ctrl-C", Effect::Quit(Leave::Interrupted)),
@@ -122,6 +123,38 @@ fn keys_ask_for_decisions() {
         let (_, effects) = press_all(start(), keys);
         assert_eq!(effects, [expected], "{keys}");
     }
+}
+
+/// Returns whether the decisions of effects are shared.
+fn are_shared(effects: &[Effect]) -> Vec<bool> {
+    let is_shared = |effect: &Effect| match effect {
+        Effect::Decide(order) => Some(order.is_shared),
+        Effect::Confirm { is_shared, .. } => Some(*is_shared),
+        _ => None,
+    };
+    effects.iter().filter_map(is_shared).collect()
+}
+
+#[test]
+fn one_key_decides_whether_decisions_are_shared_and_they_are_not_at_first() {
+    for (keys, expected) in [
+        ("a", [false].as_slice()),
+        ("S a", &[true]),
+        ("S r Enter", &[true]),
+        ("S d Enter", &[true]),
+        ("G S c", &[true]),
+        ("S S a", &[false]),
+        ("a S a S a", &[false, true, false]),
+        // In a prompt, the key is text.
+        ("r S Enter a", &[false, false]),
+    ] {
+        assert_eq!(are_shared(&press_all(start(), keys).1), expected, "{keys}");
+    }
+    assert_eq!(are_shared(&press_all(start().sharing(true), "a S a").1), [true, false]);
+    let (state, _) = press_all(start(), "S");
+    assert!(state.message.unwrap().text.contains(".claude-reviewer/dispositions.toml"));
+    let (state, _) = press_all(start(), "S S");
+    assert!(state.message.unwrap().text.contains("this machine only"));
 }
 
 #[test]

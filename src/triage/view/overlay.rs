@@ -24,6 +24,7 @@ const HELP: &[Group] = &[
             ("d", "defer: asks a date"),
             ("c", "confirm what an agent proposes"),
             ("u", "undo the last decision"),
+            ("S", "start or stop sharing decisions"),
             ("Space", "mark; keys act on all marked ones"),
         ],
     ),

@@ -56,6 +56,20 @@ fn screens_are_as_recorded() {
 }
 
 #[test]
+fn the_first_line_says_that_decisions_are_shared_at_every_size_and_over_a_message() {
+    for size in SIZES {
+        let first = |state: &State| text(&draw(state, THEME)).lines().next().unwrap_or_default().to_owned();
+        let state = State::new(subject(), size);
+        assert!(!first(&state).contains("sharing"), "{size:?}");
+        let state = press(state, &[Key::Char('S')]);
+        assert!(state.message.is_some() && first(&state).contains("sharing  3 pending"), "{size:?}");
+        let state = press(state, &[Key::Char('j')]);
+        assert!(first(&state).contains("sharing  3 pending"), "{size:?}");
+        assert!(!first(&press(state, &[Key::Char('S')])).contains("sharing"), "{size:?}");
+    }
+}
+
+#[test]
 fn ascii_is_enough() {
     let theme = Theme { color: false, unicode: false };
     for size in SIZES {

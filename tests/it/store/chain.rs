@@ -1,7 +1,8 @@
 //! What the hash chain promises: an edit to a stored round is found, and named.
 
-use super::kit::{Yard, append, closing, create, day, full_session, id};
-use claude_reviewer::history::{Checked, SessionId};
+use super::kit::{Yard, append, closing, create, day, fix, fixed_session, id};
+use claude_reviewer::history::{Checked, Progress, SessionId};
+use claude_reviewer::wire::fixing::{Fix, Fixes};
 use claude_reviewer::wire::stored::{Seal, Status};
 use std::collections::BTreeSet;
 
@@ -12,13 +13,13 @@ fn check(yard: &Yard, session: &SessionId) -> Checked {
     yard.store().verify(Some(session), None).unwrap().remove(0)
 }
 
-/// A session of two rounds with an answer and a closing, and its files.
+/// A session of two rounds with an answer, fixes and closings, and its files.
 fn session() -> (Yard, SessionId, Vec<String>) {
     let yard = Yard::new();
-    let session = full_session(&yard.store());
+    let session = fixed_session(&yard.store());
     let prefix = format!("sessions/{session}/");
     let files: Vec<_> = yard.files().iter().filter_map(|f| f.strip_prefix(&prefix).map(str::to_owned)).collect();
-    assert_eq!(files.len(), 9);
+    assert_eq!(files.len(), 10);
     (yard, session, files)
 }
 
@@ -42,8 +43,10 @@ fn a_flipped_bit_in_any_byte_of_any_file_is_found_and_its_file_is_named() {
             std::fs::write(&path, &flipped).unwrap();
             let checked = check(&yard, &session);
             let named = checked.edits.iter().any(|e| e.file == file);
-            // The version of a closing is sealed by nothing: a greater one is a newer program's, and refused as that.
-            let newer = checked.newer.as_ref().is_some_and(|why| file == "complete.json" && why.starts_with(&file));
+            // The version of a closing or of fixes is sealed by nothing: a greater one is a newer program's, and refused as
+            // that.
+            let is_alone = ["complete.json", "fixes.json"].contains(&file.as_str());
+            let newer = checked.newer.as_ref().is_some_and(|why| is_alone && why.starts_with(&file));
             let named = named || newer && text[at].is_ascii_digit() && flipped[at] > text[at];
             assert!(named, "byte {at} of {file}: {:?}", checked.edits);
         }
@@ -171,4 +174,144 @@ fn the_head_can_be_computed_by_hand() {
     }
     let hex: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(saved.head, hex);
+}
+
+/// Replaces the fixes of a session by changed ones, and whatever seal they need is left as it is.
+fn change_fixes(yard: &Yard, session: &SessionId, change: impl Fn(&mut Fixes)) {
+    let path = yard.path(&format!("sessions/{session}/fixes.json"));
+    let mut fixes: Fixes = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    change(&mut fixes);
+    let mut text = Vec::new();
+    claude_reviewer::wire::write(&fixes, &mut text).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn edits(yard: &Yard, session: &SessionId) -> Vec<String> {
+    check(yard, session).edits.into_iter().map(|e| format!("{}: {}", e.file, e.why)).collect()
+}
+
+#[test]
+fn fixes_rounds_and_closings_form_one_chain() {
+    let (yard, session, _) = session();
+    let store = yard.store();
+    let stored = store.session(&session).unwrap();
+    assert_eq!(edits(&yard, &session), [""; 0]);
+    let text = std::fs::read(yard.path(&format!("sessions/{session}/fixes.json"))).unwrap();
+    let links = serde_json::from_slice::<Fixes>(&text).unwrap().links;
+    assert_eq!(links.iter().map(|l| (l.number, l.ended)).collect::<Vec<_>>(), [(1, false), (1, true), (2, true)]);
+    let [first, second] = &stored.rounds[..] else { panic!() };
+    assert_eq!(links[0].previous, first.seal.head);
+    assert_eq!(second.seal.previous.as_ref(), Some(&links[0].seal), "a round continues a fix");
+    assert_eq!(links[1].previous, second.seal.head);
+    let entries = stored.completion.unwrap().entries;
+    assert_eq!(links[2].previous, entries[0].seal, "a fix continues a closing");
+    assert_eq!(stored.head, entries[1].seal, "a closing continues a fix");
+    for head in links.iter().map(|l| &l.seal).chain([&entries[0].seal, &entries[1].seal]) {
+        assert_eq!(store.verify(Some(&session), Some(head)).unwrap()[0].edits, [], "{head}");
+    }
+}
+
+#[test]
+fn a_fix_that_was_modified_is_named() {
+    type Change = fn(&mut Fixes);
+    let cases: [(&str, Change); 7] = [
+        ("fix 1 was modified", |f| f.fixes[0].attempts[0].patch.push('x')),
+        ("fix 2 was modified", |f| f.fixes[1].findings.clear()),
+        ("fix 1 is missing", |f| drop(f.fixes.remove(0))),
+        ("fix 2 is missing", |f| f.fixes.truncate(1)),
+        ("its links do not continue the chain", |f| f.links[2].previous = "0".repeat(64)),
+        ("fix 1 was modified", |f| drop(f.links.remove(1))),
+        ("the link of fix 1 was modified", |f| f.links[0].ended = true),
+    ];
+    for (why, change) in cases {
+        let (yard, session, _) = session();
+        change_fixes(&yard, &session, change);
+        let found = edits(&yard, &session);
+        assert!(found.contains(&format!("fixes.json: {why}")), "{why}: {found:?}");
+        assert!(yard.store().edited(&session).unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_fix_that_was_stored_anew_after_its_end_is_an_edit_although_its_links_are_right() {
+    let (yard, session, _) = session();
+    let store = yard.store();
+    let noted = store.session(&session).unwrap();
+    let changed = Fix { findings: vec!["F9".to_owned()], ..noted.fixes[0].clone() };
+    store.record_fix(&session, changed, Progress::Ended).unwrap();
+    let found = edits(&yard, &session);
+    assert_eq!(found, ["fixes.json: fix 1 was stored again after it had ended"]);
+}
+
+#[test]
+fn fixes_that_were_removed_are_missed_by_what_follows_or_by_a_noted_head() {
+    let (yard, session, _) = session();
+    std::fs::remove_file(yard.path(&format!("sessions/{session}/fixes.json"))).unwrap();
+    let found = edits(&yard, &session);
+    assert!(found.iter().any(|e| e.starts_with("round-2/seal.json: ")), "{found:?}");
+
+    let yard = Yard::new();
+    let store = yard.store();
+    let session = create(&store, day(10), 0).unwrap().id;
+    store.record_fix(&session, fix(1), Progress::Ended).unwrap();
+    let noted = store.session(&session).unwrap().head;
+    assert_eq!(check(&yard, &session).head, Some(noted.clone()));
+    // The newest session knows its own head; so does the next one that begins.
+    let saved = std::fs::read(yard.path(&format!("sessions/{session}/fixes.json"))).unwrap();
+    std::fs::remove_file(yard.path(&format!("sessions/{session}/fixes.json"))).unwrap();
+    let edits = store.verify(Some(&session), Some(&noted)).unwrap().remove(0).edits;
+    assert!(edits.iter().any(|e| e.why.contains("never had the head")), "{edits:?}");
+    std::fs::write(yard.path(&format!("sessions/{session}/fixes.json")), saved).unwrap();
+    create(&store, day(11), 0).unwrap();
+    std::fs::remove_file(yard.path(&format!("sessions/{session}/fixes.json"))).unwrap();
+    assert!(!check(&yard, &session).edits.is_empty(), "a later session knows the head");
+}
+
+#[test]
+fn fixes_of_an_older_version_stay_readable_and_no_link_covers_them() {
+    let yard = Yard::new();
+    let store = yard.store();
+    let session = create(&store, day(10), 0).unwrap().id;
+    let head = store.session(&session).unwrap().head;
+    let old = serde_json::json!({
+        "schema_version": 1, "review_id": session.to_string(),
+        "fixes": [serde_json::to_value(Fix { number: 1, ..fix(1) }).unwrap()],
+    });
+    std::fs::write(yard.path(&format!("sessions/{session}/fixes.json")), format!("{old:#}\n")).unwrap();
+    let stored = store.session(&session).unwrap();
+    assert_eq!((stored.fixes.len(), &stored.head), (1, &head));
+    let checked = check(&yard, &session);
+    assert_eq!((checked.edits.len(), checked.unsealed), (0, vec!["fixes.json".to_owned()]));
+    // A newer fix beside it has a link.
+    let number = store.record_fix(&session, fix(2), Progress::Ended).unwrap().number;
+    assert_eq!(number, 2);
+    let checked = check(&yard, &session);
+    assert_eq!((checked.edits.len(), checked.unsealed), (0, vec!["fixes.json, fix 1".to_owned()]));
+    assert_ne!(store.session(&session).unwrap().head, head);
+    change_fixes(&yard, &session, |f| f.fixes[1].via.push('x'));
+    assert_eq!(edits(&yard, &session), ["fixes.json: fix 2 was modified"]);
+}
+
+#[test]
+fn a_session_is_found_whole_while_fixes_are_stored() {
+    let yard = Yard::new();
+    let store = yard.store();
+    let session = create(&store, day(10), 0).unwrap().id;
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let first = yard.store().record_fix(&session, fix(0), Progress::Open).unwrap();
+            for n in 1..40 {
+                let next = Fix { attempts: fix(n % 5).attempts, ..first.clone() };
+                yard.store().record_fix(&session, next, Progress::Open).unwrap();
+                if n % 13 == 0 {
+                    append(&yard.store(), &session, day(10)).unwrap();
+                }
+            }
+        });
+        while !writer.is_finished() {
+            assert_eq!(edits(&yard, &session), [""; 0]);
+        }
+    });
+    assert_eq!(edits(&yard, &session), [""; 0]);
+    assert_eq!(check(&yard, &session).rounds, 4);
 }

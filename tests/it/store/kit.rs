@@ -1,8 +1,9 @@
 //! A store in a temporary folder, documents to put into it, and a way to run a test's work in a process of its own.
 
-use claude_reviewer::history::{Closing, Options, Saved, SessionId, Store};
+use claude_reviewer::history::{Closing, Options, Progress, Saved, SessionId, Store};
 use claude_reviewer::policy::HistoryPolicy;
 use claude_reviewer::review::{Place, Record};
+use claude_reviewer::wire::fixing::{Attempt, Fix, FixOutcome};
 use claude_reviewer::wire::stored::{Request, Response, Review, Session, Status};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -188,6 +189,27 @@ pub fn full_session(store: &Store) -> SessionId {
     let id = create(store, day(31), 1).unwrap().id;
     append(store, &id, day(31)).unwrap();
     store.complete(&id, closing(Status::Approved), false).unwrap();
+    id
+}
+
+/// Returns a fix with a number of attempts.
+pub fn fix(attempts: u32) -> Fix {
+    let attempt =
+        |n| Attempt { attempt_number: n, cost: Some(0.1 + 0.2), patch: "+x\n".to_owned(), ..Attempt::default() };
+    let attempts = (1..=attempts).map(attempt).collect();
+    Fix { attempts, findings: vec!["F1".to_owned()], ..Fix::new("cli", Vec::new(), day(31)) }
+}
+
+/// Stores a session as [`full_session`], with fixes: one that ends in the second round, and one after the closing.
+pub fn fixed_session(store: &Store) -> SessionId {
+    let id = create(store, day(31), 1).unwrap().id;
+    let first = store.record_fix(&id, fix(0), Progress::Open).unwrap();
+    append(store, &id, day(31)).unwrap();
+    let ended = Fix { attempts: fix(2).attempts, outcome: FixOutcome::Applied, ..first };
+    store.record_fix(&id, ended, Progress::Ended).unwrap();
+    store.complete(&id, closing(Status::Approved), false).unwrap();
+    store.record_fix(&id, fix(1), Progress::Ended).unwrap();
+    store.complete(&id, closing(Status::Merged), false).unwrap();
     id
 }
 

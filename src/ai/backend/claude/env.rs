@@ -132,7 +132,7 @@ pub(super) fn secrets(env: &Env) -> Vec<Key> {
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use crate::ai::snapshot::temporary;
+    use crate::ai::desk::temporary;
 
     fn names(vars: &[(&str, &str)]) -> Vec<String> {
         let env = Env::from_pairs(PathBuf::from("/"), vars.iter().copied());

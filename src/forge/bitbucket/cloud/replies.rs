@@ -1,8 +1,8 @@
 //! Reads replies on Bitbucket Cloud: their authors, the rights of these, and the time when the head was pushed.
 
 use super::{account, below, is_short_for, pages};
-use crate::forge::bitbucket::{CommitAuthors, MOST, add_authors, parts};
-use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in};
+use crate::forge::bitbucket::{MOST, add_authors, parts};
+use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in, changed_since};
 use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
 use crate::http::{Failure, Limits};
 use jiff::Timestamp;
@@ -53,15 +53,7 @@ fn reply(comment: &Value, root: &Value) -> CommentReply {
         link: comment.name_at("/links/html/href"),
         is_edited: written.is_none() || written != moment(&comment["updated_on"]),
         written,
-        root: FirstComment {
-            author: account(&root["user"]),
-            body: text(root),
-            changed: match (begun, changed) {
-                (Some(begun), Some(changed)) if begun == changed => None,
-                // Without a time, it may have changed at any moment.
-                (_, changed) => changed.or(Some(Timestamp::MAX)),
-            },
-        },
+        root: FirstComment { author: account(&root["user"]), body: text(root), changed: changed_since(begun, changed) },
     }
 }
 
@@ -98,21 +90,8 @@ pub(in crate::forge::bitbucket) async fn authors(
     out.add(Some(account(&opened["author"])), || "Bitbucket does not name who opened it".to_owned());
     let path = below(forge, pull, &["commits"]);
     let commits = pages(forge, &path, &[("pagelen", "100")], MOST_COMMITS, limits).await?;
-    let has_head = commits.items.iter().any(|c| c.id_at("/hash").is_ok_and(|id| id == pull.head.id));
-    if commits.more || !has_head {
-        out.unknown.get_or_insert_with(|| "Bitbucket does not list all commits".to_owned());
-    }
     let by = |of: &Value| (address_in(&of.name_at("/raw")), Some(account(&of["user"])).filter(|a| !a.id.is_empty()));
-    let written: Vec<CommitAuthors<'_>> = commits
-        .items
-        .iter()
-        .map(|c| CommitAuthors {
-            id: c.name_at("/hash"),
-            message: c["message"].as_str().unwrap_or_default(),
-            by: [by(&c["author"]), by(&c["committer"])],
-        })
-        .collect();
-    add_authors(&mut out, &written);
+    add_authors(&mut out, pull, &commits, ("/hash", &by));
     Ok(out)
 }
 

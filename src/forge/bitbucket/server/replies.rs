@@ -1,9 +1,9 @@
 //! Reads replies on Bitbucket Data Center: their authors, the rights of these, and the time when the head was pushed.
 
 use super::{pages, path};
-use crate::forge::bitbucket::{CommitAuthors, MOST, add_authors, key, parts};
+use crate::forge::bitbucket::{MOST, add_authors, key, parts};
 use crate::forge::client::Pages;
-use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in};
+use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in, changed_since};
 use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
 use crate::http::{Failure, Limits};
 use jiff::Timestamp;
@@ -60,11 +60,7 @@ fn reply(pull: &PullRequest, comment: &Value, root: &Value) -> CommentReply {
         root: FirstComment {
             author: account(&root["author"]),
             body: root["text"].as_str().unwrap_or_default().to_owned(),
-            changed: match (begun, changed) {
-                (Some(begun), Some(changed)) if begun == changed => None,
-                // Without a time, it may have changed at any moment.
-                (_, changed) => changed.or(Some(Timestamp::MAX)),
-            },
+            changed: changed_since(begun, changed),
         },
     }
 }
@@ -96,25 +92,12 @@ pub(in crate::forge::bitbucket) async fn authors(
     let opened = forge.client.get(&parts(&path(forge, &["pull-requests", &number])), &[], limits).await?;
     out.add(Some(account(&opened["author"]["user"])), || "Bitbucket does not name who opened it".to_owned());
     let commits = pages(forge, &path(forge, &["pull-requests", &number, "commits"]), &[], MOST_COMMITS, limits).await?;
-    let has_head = commits.items.iter().any(|c| c.id_at("/id").is_ok_and(|id| id == pull.head.id));
-    if commits.more || !has_head {
-        out.unknown.get_or_insert_with(|| "Bitbucket does not list all commits".to_owned());
-    }
     // A commit's author has an ID only if the address belongs to an account.
     let by = |of: &Value| {
         let address = address_in(&format!("<{}>", of.name_at("/emailAddress")));
         (address, Some(account(of)).filter(|a| !a.id.is_empty()))
     };
-    let written: Vec<CommitAuthors<'_>> = commits
-        .items
-        .iter()
-        .map(|c| CommitAuthors {
-            id: c.name_at("/id"),
-            message: c["message"].as_str().unwrap_or_default(),
-            by: [by(&c["author"]), by(&c["committer"])],
-        })
-        .collect();
-    add_authors(&mut out, &written);
+    add_authors(&mut out, pull, &commits, ("/id", &by));
     Ok(out)
 }
 

@@ -1,0 +1,214 @@
+//! Commits of GitHub Actions that are known without the network, for replacements of tags and branches. Pure.
+
+use super::change::is_workflow;
+use crate::diff::RepoPath;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Hexadecimal digits of a commit ID.
+const DIGITS: usize = 40;
+
+/// A step that uses an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Use<'a> {
+    /// `owner/name`, or `owner/name/folder`.
+    pub(super) action: &'a str,
+    /// A tag, a branch or a commit ID.
+    pub(super) version: &'a str,
+    /// Text after ` #`, without white space around it.
+    comment: &'a str,
+}
+
+impl<'a> Use<'a> {
+    /// Reads the value of `uses:`, with the comment behind it; `None`: it names no version.
+    pub(super) fn of(value: &'a str) -> Option<Self> {
+        let (value, comment) = value.split_once(" #").unwrap_or((value, ""));
+        let value = value.trim().trim_matches(['"', '\'']);
+        let (action, version) = value.rsplit_once('@')?;
+        Some(Self { action, version, comment: comment.trim() })
+    }
+
+    pub(super) fn is_pinned(&self) -> bool {
+        self.version.len() >= DIGITS && self.version.bytes().all(|b| b.is_ascii_hexdigit())
+    }
+
+    /// Returns the project of the action, in lower case: `owner/name`; `None`: it is a file or an image.
+    pub(super) fn project(&self) -> Option<String> {
+        let mut parts = self.action.split('/');
+        let (owner, name) = (parts.next()?, parts.next()?);
+        let is_name = |part: &str| {
+            !part.is_empty()
+                && part != "."
+                && part != ".."
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        };
+        (is_name(owner) && is_name(name)).then(|| format!("{owner}/{name}").to_ascii_lowercase())
+    }
+
+    /// Returns the version that the comment behind a pinned commit names: `# v4.1.2`.
+    fn noted(&self) -> Option<&'a str> {
+        let word = self.comment.split_whitespace().next()?;
+        let word = word.strip_prefix("tag=").or_else(|| word.strip_prefix("pin@")).unwrap_or(word);
+        let word = word.strip_prefix('@').unwrap_or(word);
+        (!word.is_empty()).then_some(word)
+    }
+}
+
+/// Known commits of actions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// By project and version: the commits that were found.
+    known: BTreeMap<(String, String), BTreeSet<String>>,
+}
+
+/// The commit to pin an action to, and its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pin<'a> {
+    pub(super) commit: &'a str,
+    pub(super) version: &'a str,
+}
+
+impl Pins {
+    /// Adds the commit of a version of a project, as a clone has it.
+    pub fn add(&mut self, project: &str, version: &str, commit: &str) {
+        if commit.len() == DIGITS && commit.bytes().all(|b| b.is_ascii_hexdigit()) {
+            let key = (project.to_ascii_lowercase(), version.to_owned());
+            self.known.entry(key).or_default().insert(commit.to_ascii_lowercase());
+        }
+    }
+
+    /// Adds the commits that a workflow uses, with the versions in the comments behind them.
+    pub fn learn(&mut self, text: &str) {
+        for used in uses(text).filter(Use::is_pinned) {
+            if let (Some(project), Some(version)) = (used.project(), used.noted()) {
+                self.add(&project, version, used.version);
+            }
+        }
+    }
+
+    /// Returns the only known commit of a version, or else that of its only known part: `v4.1.2` for `v4`.
+    pub(super) fn find(&self, project: &str, version: &str) -> Option<Pin<'_>> {
+        let of = |name: &(String, String)| name.0 == project;
+        let exact = self.known.iter().find(|(name, _)| of(name) && name.1 == version);
+        let parts: Vec<_> = match exact {
+            Some(exact) => vec![exact],
+            None => self.known.iter().filter(|(name, _)| of(name) && is_part(&name.1, version)).collect(),
+        };
+        let [((_, version), commits)] = parts[..] else { return None };
+        let mut commits = commits.iter();
+        let (commit, None) = (commits.next()?, commits.next()) else { return None };
+        Some(Pin { commit, version })
+    }
+}
+
+/// Returns true if a version is a later part of a shorter one: `v4.1.2` of `v4` and of `v4.1`.
+fn is_part(version: &str, of: &str) -> bool {
+    let is_number = of.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
+    is_number && version.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Returns true if GitHub reads a file as a workflow or an action.
+pub fn can_use_actions(path: &RepoPath) -> bool {
+    is_workflow(path.as_bytes())
+}
+
+/// Returns the projects and versions of the actions in a workflow that are not pinned.
+pub fn unpinned(text: &str) -> Vec<(String, String)> {
+    let wanted = uses(text).filter(|u| !u.is_pinned());
+    wanted.filter_map(|u| Some((u.project()?, u.version.to_owned()))).collect()
+}
+
+/// Returns the steps of a workflow that use something.
+fn uses(text: &str) -> impl Iterator<Item = Use<'_>> {
+    text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let value = line.strip_prefix("- ").unwrap_or(line).trim_start().strip_prefix("uses:")?;
+        Use::of(value)
+    })
+}
+
+/// Returns a line with an action pinned to a commit and its version in the comment.
+pub(super) fn pinned(line: &str, used: &Use<'_>, pin: &Pin<'_>) -> Option<String> {
+    let old = format!("{}@{}", used.action, used.version);
+    let (code, comment) = line.split_once(" #").unwrap_or((line, ""));
+    let at = code.find(&old)?;
+    let rest = code[at + old.len()..].trim_end();
+    let comment = comment.trim();
+    let comment = if comment.is_empty() || comment == pin.version { String::new() } else { format!(" {comment}") };
+    Some(format!("{}{}@{}{rest} # {}{comment}", &code[..at], used.action, pin.commit, pin.version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commit(digit: char) -> String {
+        digit.to_string().repeat(DIGITS)
+    }
+
+    fn known() -> Pins {
+        let mut pins = Pins::default();
+        let line =
+            |action: &str, digit: char, comment: &str| format!("      - uses: {action}@{}{comment}\n", commit(digit));
+        pins.learn(&line("someone/deploy", 'a', " # v1"));
+        pins.learn(&line("Some/Setup/node", 'b', " # v4.1.2 by a bot"));
+        pins.learn(&line("other/tag", 'c', " # tag=v2.0.0").replace("- uses: ", "  uses: '").replace(" #", "' #"));
+        pins.learn(&line("no/comment", 'd', ""));
+        pins.learn(&line("two/commits", 'e', " # v1"));
+        pins.learn(&line("two/commits", 'f', " # v1"));
+        pins.learn(&line("two/parts", 'e', " # v1.0.0"));
+        pins.learn(&line("two/parts", 'f', " # v1.1.0"));
+        pins.learn("      - uses: short/commit@abcdef1 # v1\n      - uses: ./local\n");
+        pins
+    }
+
+    #[test]
+    fn a_commit_is_known_by_the_version_in_the_comment_behind_it() {
+        let pins = known();
+        for (project, version, expected) in [
+            ("someone/deploy", "v1", Some(('a', "v1"))),
+            ("some/setup", "v4", Some(('b', "v4.1.2"))),
+            ("some/setup", "v4.1", Some(('b', "v4.1.2"))),
+            ("some/setup", "v4.1.2", Some(('b', "v4.1.2"))),
+            ("other/tag", "v2.0.0", Some(('c', "v2.0.0"))),
+            ("some/setup", "v4.1.20", None),
+            ("some/setup", "v", None),
+            ("some/setup", "main", None),
+            ("no/comment", "v1", None),
+            ("two/commits", "v1", None),
+            ("two/parts", "v1", None),
+            ("two/parts", "v1.1", Some(('f', "v1.1.0"))),
+            ("short/commit", "v1", None),
+            ("else/where", "v1", None),
+        ] {
+            let found = pins.find(project, version).map(|p| (p.commit.to_owned(), p.version));
+            assert_eq!(found, expected.map(|(digit, v)| (commit(digit), v)), "{project}@{version}");
+        }
+    }
+
+    #[test]
+    fn a_line_keeps_its_form() {
+        let pins = known();
+        for (line, expected) in [
+            ("      - uses: someone/deploy@v1", "      - uses: someone/deploy@AAA # v1"),
+            ("        uses: 'someone/deploy@v1'  ", "        uses: 'someone/deploy@AAA' # v1"),
+            ("      - uses: someone/deploy@v1 # ships it", "      - uses: someone/deploy@AAA # v1 ships it"),
+            ("      - uses: someone/deploy@v1 # v1", "      - uses: someone/deploy@AAA # v1"),
+            ("      - uses: Someone/Deploy/sub@v1", "      - uses: Someone/Deploy/sub@AAA # v1"),
+        ] {
+            let used = uses(line).next().unwrap();
+            let pin = pins.find(&used.project().unwrap(), used.version).unwrap();
+            assert_eq!(pinned(line, &used, &pin).unwrap(), expected.replace("AAA", &commit('a')), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_actions_of_projects_need_a_pin() {
+        let text = format!(
+            "steps:\n  - uses: a/b@v1\n  - uses: ./here@v1\n  - uses: docker://a/b@v1\n  - uses: c/d@{}\n  - uses: ../x/y@v2\n",
+            commit('a')
+        );
+        assert_eq!(unpinned(&text), [("a/b".to_owned(), "v1".to_owned())]);
+        assert!(can_use_actions(&RepoPath::from(".github/workflows/a.yml")));
+        assert!(!can_use_actions(&RepoPath::from("docs/a.yml")));
+    }
+}
