@@ -2,20 +2,22 @@
 //!
 //! A decision is about a finding and the lines as they were: its entry has the fingerprint of the finding, and a digest of
 //! the lines without masking, since findings that differ in a masked secret share a fingerprint. An entry holds until it
-//! expires or the lines change. Entries are in two files of one format: the shared one of the repository, and that of the
+//! expires, the lines change, or the file gets another copy of them. Entries are in two files of one format: the shared one of the repository, and that of the
 //! store, which belongs to one person. Pure.
 
 mod digest;
 mod file;
+mod occurrence;
 mod weaker;
 
 pub use digest::Digest;
 pub use file::{Problem, parse, render};
+pub use occurrence::{Content, Occurrence};
 pub use weaker::weaker;
 
 use crate::finding::{Decision, Disposition, Finding, Severity};
 use jiff::civil::Date;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The shared file, from the top of the repository.
 pub const SHARED: &str = ".claude-reviewer/dispositions.toml";
@@ -37,6 +39,9 @@ pub struct Entry {
     pub line: String,
     /// Of the lines without masking, or of the file if the finding has no lines. `None`: it is about the whole change.
     pub digest: Option<Digest>,
+    /// Which of the equal texts in the file it is about. The fingerprint does not say so: its ordinal counts the findings
+    /// of one change.
+    pub occurrence: Occurrence,
     pub decision: Decision,
     pub reason: String,
     pub owner: String,
@@ -57,7 +62,12 @@ impl Entry {
         self.rule.starts_with(CLAIM)
     }
 
-    fn is_expired(&self, today: Date) -> bool {
+    /// Returns true if the entry is about this content, in this occurrence.
+    fn is_about(&self, content: &Content) -> bool {
+        self.occurrence == content.occurrence && self.digest.as_ref().is_some_and(|d| d.is_of(&content.text))
+    }
+
+    pub fn is_expired(&self, today: Date) -> bool {
         self.expires.is_some_and(|date| date <= today)
     }
 
@@ -76,6 +86,10 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
     by_fingerprint: BTreeMap<String, Vec<Entry>>,
+    /// Rules with an entry about one of several equal texts.
+    repeated: BTreeSet<String>,
+    /// Other versions of the file. A finding is set aside only if each of them sets it aside too.
+    also: Vec<Self>,
 }
 
 impl Entries {
@@ -83,9 +97,25 @@ impl Entries {
     pub fn new(all: impl IntoIterator<Item = Entry>) -> Self {
         let mut out = Self::default();
         for entry in all {
+            if entry.occurrence.total > 1 {
+                out.repeated.insert(entry.rule.clone());
+            }
             out.by_fingerprint.entry(entry.fingerprint.clone()).or_default().push(entry);
         }
         out
+    }
+
+    /// Requires that another version of the file sets findings aside too. Decisions that a finding is right stay.
+    #[must_use]
+    pub fn agreed_by(mut self, other: Self) -> Self {
+        self.also.push(other);
+        self
+    }
+
+    /// Returns the entries that set findings aside, and that no entry of the same finding in another version does.
+    pub fn missing_from<'e>(&'e self, other: &'e Self) -> impl Iterator<Item = &'e Entry> {
+        let has = |e: &Entry| other.by_fingerprint.get(&e.fingerprint).is_some_and(|all| all.iter().any(sets_aside));
+        self.by_fingerprint.values().flatten().filter(move |e| sets_aside(e) && !has(e))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -94,36 +124,97 @@ impl Entries {
 
     /// Returns the entries that reject claims of models and have not expired, in the order of their fingerprints.
     pub fn rejected_claims(&self, today: Date) -> impl Iterator<Item = &Entry> {
-        let is_one = move |e: &&Entry| e.decision == Decision::Rejected && e.is_claim() && !e.is_expired(today);
-        self.by_fingerprint.values().flatten().filter(is_one)
+        self.by_fingerprint.values().flatten().filter(move |e| self.is_rejected_claim(e, today))
     }
 
-    /// Returns true if an entry names the finding. Whether it holds depends on the lines.
+    fn is_rejected_claim(&self, e: &Entry, today: Date) -> bool {
+        let rejects = |e: &Entry| e.decision == Decision::Rejected && e.is_claim() && !e.is_expired(today);
+        let is_agreed =
+            |other: &Self| other.by_fingerprint.get(&e.fingerprint).is_some_and(|all| all.iter().any(rejects));
+        rejects(e) && self.also.iter().all(is_agreed)
+    }
+
+    /// Returns true if an entry may be about the finding. Whether it holds depends on the lines.
     pub fn names(&self, finding: &Finding) -> bool {
-        self.by_fingerprint.contains_key(finding.fingerprint().as_str())
+        self.by_fingerprint.contains_key(finding.fingerprint().as_str()) || self.repeated.contains(finding.rule_id())
     }
 
-    /// Returns the decision that holds for a finding: the newest entry of its fingerprint that is about these lines and has
-    /// not expired. `lines`: the lines of the finding without masking; `None`: it has none.
-    pub fn of(&self, finding: &Finding, lines: Option<&[u8]>, today: Date) -> Option<Disposition> {
-        self.entry(finding, lines, today).map(Entry::disposition)
+    /// Returns the decision that holds for a finding: that of the newest entry about this content that has not expired.
+    /// `content`: what the finding is about; `None`: the whole change.
+    pub fn of(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Option<Disposition> {
+        self.entry(finding, content, today).map(Entry::disposition)
     }
 
     /// Returns the entry behind [`Self::of`].
-    pub fn entry(&self, finding: &Finding, lines: Option<&[u8]>, today: Date) -> Option<&Entry> {
-        let entries = self.by_fingerprint.get(finding.fingerprint().as_str())?;
-        let mut valid: Vec<&Entry> = entries
-            .iter()
-            .filter(|e| e.rule == finding.rule_id() && !e.is_expired(today) && e.is_enough(finding))
-            .collect();
-        valid.sort_by_key(|e| std::cmp::Reverse(e.created));
-        let is_about = |entry: &&Entry| match (&entry.digest, lines) {
-            (Some(digest), Some(lines)) => digest.is_of(lines),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
-        valid.into_iter().find(is_about)
+    pub fn entry(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Option<&Entry> {
+        let entries = self.holding(finding, content, today);
+        let entry = entries.into_iter().min_by_key(|e| e.expires.unwrap_or(Date::MAX))?;
+        let is_agreed = |other: &Self| other.sets_aside(finding, content, today);
+        (!entry.decision.sets_aside() || self.also.iter().all(is_agreed)).then_some(entry)
     }
+
+    fn sets_aside(&self, finding: &Finding, content: Option<&Content>, today: Date) -> bool {
+        self.entry(finding, content, today).is_some_and(|e| e.decision.sets_aside())
+    }
+
+    /// Returns the entries behind the decision that holds for a finding: one, or that of each copy of a text of which the
+    /// file has fewer by now.
+    pub fn holding(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Vec<&Entry> {
+        let mut valid = self.candidates(finding);
+        valid.retain(|e| e.rule == finding.rule_id() && !e.is_expired(today) && e.is_enough(finding));
+        valid.sort_by_key(|e| std::cmp::Reverse(e.created));
+        let here = match content {
+            None => valid.iter().find(|e| e.digest.is_none()),
+            Some(content) => valid.iter().find(|e| e.is_about(content)),
+        };
+        match (here, content) {
+            (Some(entry), _) => vec![entry],
+            (None, Some(content)) => of_every_copy(&valid, content),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Returns the entries that may be about a finding: those of its fingerprint and, because its ordinal differs from
+    /// change to change, those about one of several equal texts.
+    fn candidates(&self, finding: &Finding) -> Vec<&Entry> {
+        let own = finding.fingerprint().as_str();
+        let mut all: Vec<&Entry> = self.by_fingerprint.get(own).into_iter().flatten().collect();
+        if self.repeated.contains(finding.rule_id()) {
+            let others = finding.fingerprints().filter(|f| f.as_str() != own);
+            let entries = others.flat_map(|f| self.by_fingerprint.get(f.as_str()).into_iter().flatten());
+            all.extend(entries.filter(|e| e.occurrence.total > 1));
+        }
+        all
+    }
+}
+
+/// Returns the entries about a text of which the file has fewer copies than when it was decided on. It is unknown which of
+/// them are left, so the same kind of decision has to hold for each. `valid`: the newest ones first.
+fn of_every_copy<'e>(valid: &[&'e Entry], content: &Content) -> Vec<&'e Entry> {
+    // Entries that were made together share their digest, which takes milliseconds to compute.
+    let mut known: Vec<(&Digest, bool)> = Vec::new();
+    let mut by_total: BTreeMap<u32, BTreeMap<u32, &'e Entry>> = BTreeMap::new();
+    for entry in valid.iter().filter(|e| e.occurrence.total > content.occurrence.total) {
+        let Some(digest) = &entry.digest else { continue };
+        let same = known.iter().find(|(other, _)| *other == digest).map(|(_, is_of)| *is_of);
+        let is_of = same.unwrap_or_else(|| digest.is_of(&content.text));
+        known.push((digest, is_of));
+        if is_of {
+            by_total.entry(entry.occurrence.total).or_default().entry(entry.occurrence.number).or_insert(entry);
+        }
+    }
+    let whole = by_total.into_iter().find(|(total, copies)| is_decided(*total, copies));
+    whole.map(|(_, copies)| copies.into_values().collect()).unwrap_or_default()
+}
+
+/// Returns true if each copy has a decision, and all of them set findings aside or none does.
+fn is_decided(total: u32, copies: &BTreeMap<u32, &Entry>) -> bool {
+    let aside = copies.values().filter(|e| e.decision.sets_aside()).count();
+    copies.len() == total as usize && (aside == 0 || aside == copies.len())
+}
+
+fn sets_aside(entry: &Entry) -> bool {
+    entry.decision.sets_aside()
 }
 
 /// Adds an entry to those of a file. It replaces those of the same finding.

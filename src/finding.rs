@@ -11,6 +11,9 @@ use crate::untrusted::Inert;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
+/// Equal quotes of a file whose fingerprints are compared: as many findings as a rule lists in a file.
+const MAX_ORDINAL: u32 = 1_000;
+
 /// How bad a finding is. Ordered: `Suggestion < Minor < Major < Critical`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -472,6 +475,10 @@ impl Finding {
     }
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
+    }
+    /// Returns the fingerprints that findings of this rule with this quote have in its file, in the order of their lines.
+    pub(crate) fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> + '_ {
+        (0..MAX_ORDINAL).map(|ordinal| Fingerprint::of(&self.draft, ordinal))
     }
     /// Adds evidence. Confidence stays as it was proven.
     pub(crate) fn support(&mut self, evidence: Evidence) {

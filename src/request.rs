@@ -44,6 +44,7 @@ impl ReviewRequest {
             source,
             dir,
             files: Vec::new(),
+            files_name: "--files",
             authority: Authority::Worktree,
             config: None,
             overrides: Overrides::default(),
@@ -255,6 +256,8 @@ pub struct ReviewRequest {
     pub dir: PathBuf,
     /// Only paths that match one of these globs; empty: all.
     pub files: Vec<String>,
+    /// What errors call these globs.
+    pub files_name: &'static str,
     pub authority: Authority,
     /// A policy file named on the command line.
     pub config: Option<PathBuf>,

@@ -300,7 +300,12 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let rules = RuleSet::new(&policy.rules, &governing.team_rules)?
         .with_suppressions(Suppressions { honour_added: request.authority == Authority::Worktree })
         .with_pins(pins::known(resolved.repo.as_ref(), &resolved.base, &parts));
-    let files = Files::new(&request.files, &request.dir, resolved.repo.as_ref().and_then(Repo::worktree), &rules)?;
+    let files = Files::new(
+        (request.files_name, &request.files),
+        &request.dir,
+        resolved.repo.as_ref().and_then(Repo::worktree),
+        &rules,
+    )?;
     // The files of a session that goes on were judged in its first round; some may be gone since.
     if request.brief.previous.is_empty() {
         files.refuse_unknown(&rules, resolved.repo.as_ref(), &parts)?;
@@ -314,7 +319,12 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, request, world.env));
     let decisions = decided::load(
         (resolved.repo.as_ref(), request.authority),
-        (&resolved.base, &resolved.other_bases),
+        &decided::Bases {
+            base: &resolved.base,
+            others: &resolved.other_bases,
+            further: source::further_bases(&parts),
+            tip: resolved.tip.as_ref(),
+        },
         governing.state.as_ref(),
         place.as_ref(),
         &mut notes,

@@ -423,6 +423,12 @@ impl RuleSet {
         self.index_of(id).map(|i| self.description(i))
     }
 
+    /// Returns true if the rule compares both sides of a change, or looks at the change as a whole: a scan of a tree does not
+    /// show everything that it finds.
+    pub fn is_about_change(&self, id: &str) -> bool {
+        self.index_of(id).is_some_and(|i| self.rule(i).matcher == Matcher::Change)
+    }
+
     /// Describes every rule: the built-in ones in the order of the catalogue, then the team's in the order of files.
     pub fn descriptions(&self) -> impl Iterator<Item = Description<'_>> {
         (0..self.len() as u16).map(|i| self.description(i))

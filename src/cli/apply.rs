@@ -4,11 +4,12 @@ use super::Context;
 use super::history::{find, print, request};
 use super::review::in_world;
 use crate::error::{Error, ExitStatus, Result};
+use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
-use crate::review;
+use crate::review::{self, Place};
 use crate::rounds;
-use crate::rounds::apply::{Edits, Reviewed, Wanted, effect, plan};
+use crate::rounds::apply::{Edits, Reviewed, Target, Wanted, effect, plan};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire;
@@ -23,7 +24,7 @@ use std::path::PathBuf;
 )]
 pub(super) struct Args {
     /// Findings: IDs such as F3, or the first digits of fingerprints
-    #[arg(value_name = "FINDING", required_unless_present = "all_safe", conflicts_with = "all_safe")]
+    #[arg(value_name = "FINDING", conflicts_with = "all_safe")]
     findings: Vec<String>,
     /// Apply every finding of at least medium confidence that has a replacement
     #[arg(long)]
@@ -40,6 +41,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+    if args.findings.is_empty() && !args.all_safe {
+        return Err(Error::usage("no finding is named")
+            .hint("name findings of the list: claude-reviewer findings")
+            .hint("or apply every safe replacement: claude-reviewer apply --all-safe"));
+    }
     let (store, id, session) = find(context, &args.session)?;
     let (place, _) = rounds::open(&request(context), &context.env)?;
     let last = session.rounds.last().map(|r| &r.review.report);
@@ -54,7 +60,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         checked_out: place.head.as_deref(),
     };
     let wanted = if args.all_safe { Wanted::AllSafe } else { Wanted::Named(args.findings.clone()) };
-    let edits = plan(&place.top, &reviewed, &wanted)?;
+    let edits = plan(&target(context, &place)?, &reviewed, &wanted)?;
     let mut text = String::new();
     for (id, why) in &edits.left_out {
         text.push_str(&format!("left out {id}: {}\n", Inert::new(why)));
@@ -106,11 +112,15 @@ pub(super) fn named(
         head: report.source.head.as_deref(),
         checked_out: place.head.as_deref(),
     };
-    let edits = plan(&place.top, &reviewed, &Wanted::Named(findings))?;
+    let edits = plan(&target(context, &place)?, &reviewed, &Wanted::Named(findings))?;
     edits.write()?;
     let mut lines = vec![format!("applied {}", edits.applied.join(", "))];
     lines.extend(checked(context, &edits, &report.findings).lines().map(str::to_owned));
     Ok(lines)
+}
+
+fn target(context: &Context, place: &Place) -> Result<Target> {
+    Target::of(&Repo::open(&context.dir, &context.env)?, &place.top)
 }
 
 /// Runs the rules on the changed files, and says which findings of them are gone and which are new.

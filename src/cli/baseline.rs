@@ -77,7 +77,8 @@ fn act(context: &Context, args: &Args, repo: &Repo, world: &World<'_>) -> Result
                 compared.holding,
                 if compared.holding == 1 { "entry holds" } else { "entries hold" }
             );
-            list("does not hold", compared.stale.iter(), &mut text);
+            let stale: Vec<String> = compared.stale.iter().map(|e| e.fingerprint.clone()).collect();
+            list("does not hold", stale.iter(), &mut text);
             list("has no entry", compared.uncovered.iter(), &mut text);
             print(&text)?;
             let is_good = compared.stale.is_empty() && compared.uncovered.is_empty();

@@ -290,6 +290,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         source,
         dir: context.dir.clone(),
         files: o.files.clone(),
+        files_name: "--files",
         authority: if gate { Authority::Base } else { Authority::Worktree },
         config: context.global.config.clone(),
         overrides: Overrides {

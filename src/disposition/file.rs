@@ -1,6 +1,6 @@
 //! The file of decisions: TOML, one table for each finding, sorted by path, rule and fingerprint.
 
-use super::{Digest, Entry};
+use super::{Digest, Entry, Occurrence};
 use crate::finding::Decision;
 use jiff::civil::Date;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ const MAX_ENTRIES: usize = 20_000;
 
 const HEAD: &str = "\
 # Decisions on findings, written by `claude-reviewer reject --share` and `defer --share`.
-# An entry holds until its lines change or it expires.
+# An entry holds until its lines change, the file gets another copy of them, or it expires.
 version = 1
 ";
 
@@ -44,6 +44,7 @@ struct Table {
     #[serde(default)]
     line: String,
     digest: Option<Spanned<String>>,
+    occurrence: Option<Spanned<String>>,
     status: Spanned<String>,
     #[serde(default)]
     reason: String,
@@ -107,6 +108,10 @@ fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
             Some(digest.ok_or_else(|| (text.span(), "digest must be scrypt:COST:SALT:HASH".to_owned()))?)
         }
     };
+    let occurrence = t.occurrence.as_ref().map_or(Ok(Occurrence::ONLY), |text| {
+        let message = || "occurrence must be two numbers such as \"1 of 2\"".to_owned();
+        Occurrence::parse(text.get_ref()).ok_or_else(|| (text.span(), message()))
+    })?;
     if decision == Decision::Deferred && expires.is_none() {
         return Err((t.status.span(), "a deferred finding needs expires".to_owned()));
     }
@@ -117,6 +122,7 @@ fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
         path: t.path,
         line: t.line,
         digest,
+        occurrence,
         decision,
         reason: t.reason,
         owner: t.owner,
@@ -144,6 +150,9 @@ pub fn render(entries: &[Entry]) -> String {
         put("line", &e.line);
         if let Some(digest) = &e.digest {
             put("digest", &digest.to_string());
+        }
+        if e.occurrence != Occurrence::ONLY {
+            put("occurrence", &e.occurrence.to_string());
         }
         put("status", e.decision.name());
         put("reason", &e.reason);

@@ -7,6 +7,10 @@ fn day(text: &str) -> Date {
     text.parse().unwrap()
 }
 
+fn only(text: &str) -> Content {
+    Content { text: text.as_bytes().to_vec(), occurrence: Occurrence::ONLY }
+}
+
 fn digest(lines: &str) -> Digest {
     Digest::of(lines.as_bytes(), [7; 16])
 }
@@ -38,6 +42,7 @@ fn entry(of: &Finding, decision: Decision) -> Entry {
         path: Some("a.py".to_owned()),
         line: "eval(x)  # \"\\ \u{1b}[2J".to_owned(),
         digest: Some(digest("eval(x)")),
+        occurrence: Occurrence::ONLY,
         decision,
         reason: "x is a number".to_owned(),
         owner: "Ada <ada@example.com>".to_owned(),
@@ -73,12 +78,12 @@ fn dsp_01_an_entry_holds_for_its_lines_until_it_expires() {
     let found = finding("eval(x)");
     let entries = Entries::new([entry(&found, Decision::Deferred)]);
     let holds =
-        |lines: Option<&str>, date: &str| entries.of(&found, lines.map(str::as_bytes), day(date)).map(|d| d.decision);
+        |lines: Option<&str>, date: &str| entries.of(&found, lines.map(only).as_ref(), day(date)).map(|d| d.decision);
     assert_eq!(holds(Some("    eval(x)"), "2026-04-01"), Some(Decision::Deferred));
     assert_eq!(holds(Some("eval(x)"), "2026-04-02"), None, "expired");
     assert_eq!(holds(Some("eval(y)"), "2026-02-01"), None, "other lines");
     assert_eq!(holds(None, "2026-02-01"), None, "no lines");
-    assert_eq!(entries.of(&finding("eval(y)"), Some(b"eval(x)"), day("2026-02-01")), None, "another finding");
+    assert_eq!(entries.of(&finding("eval(y)"), Some(&only("eval(x)")), day("2026-02-01")), None, "another finding");
 }
 
 #[test]
@@ -88,7 +93,7 @@ fn the_newest_entry_that_holds_decides() {
     let new = Entry { created: day("2026-01-03"), ..entry(&found, Decision::Accepted) };
     let expired = Entry { created: day("2026-01-04"), expires: Some(day("2026-01-05")), ..old.clone() };
     let entries = Entries::new([old, new, expired]);
-    let holds = entries.of(&found, Some(b"eval(x)"), day("2026-02-01")).unwrap();
+    let holds = entries.of(&found, Some(&only("eval(x)")), day("2026-02-01")).unwrap();
     assert_eq!(holds.decision, Decision::Accepted);
 }
 
@@ -152,9 +157,10 @@ fn dsp_02_new_and_wider_entries_are_weaker_and_others_are_not() {
     let other_rule = Entry { rule: "another-rule".to_owned(), ..deferred.clone() };
     let other_path = Entry { path: Some("**".to_owned()), ..deferred.clone() };
     let without_digest = Entry { digest: None, ..deferred.clone() };
+    let other_copy = Entry { occurrence: Occurrence { number: 1, total: 2 }, ..deferred.clone() };
     // The day is the same, and models are told that the finding is wrong.
     let wrong = Entry { decision: Decision::Rejected, ..deferred.clone() };
-    for wider in [later, forever, lines, other_rule, other_path, without_digest, wrong] {
+    for wider in [later, forever, lines, other_rule, other_path, without_digest, other_copy, wrong] {
         assert_eq!(
             said(std::slice::from_ref(&deferred), &[wider]),
             "the file of dispositions covers more with 1 entry"
@@ -180,4 +186,57 @@ fn dsp_02_new_and_wider_entries_are_weaker_and_others_are_not() {
     ] {
         assert_eq!(weaker(&before, &after), None);
     }
+}
+
+/// Returns an entry about one of several equal texts, with the fingerprint that its finding has in a change of all of them.
+fn copy(of: &Finding, number: u32, total: u32) -> Entry {
+    let fingerprint = of.fingerprints().nth(number as usize - 1).unwrap().to_string();
+    Entry { fingerprint, occurrence: Occurrence { number, total }, ..entry(of, Decision::Rejected) }
+}
+
+#[test]
+fn dsp_01_an_entry_holds_for_its_occurrence_and_entries_of_all_hold_for_fewer() {
+    let found = finding("eval(x)");
+    let text = |number, total| Content { occurrence: Occurrence { number, total }, ..only("eval(x)") };
+    let holds = |entries: &[Entry], number, total| {
+        let entries = Entries::new(entries.iter().cloned());
+        entries.of(&found, Some(&text(number, total)), day("2026-02-01")).is_some()
+    };
+    let second = [copy(&found, 2, 3)];
+    assert!(holds(&second, 2, 3), "the finding is the first one of a change of its line alone");
+    for (number, total) in [(1, 3), (3, 3), (1, 1), (2, 2), (2, 4)] {
+        assert!(!holds(&second, number, total), "{number} of {total}");
+    }
+    let all: Vec<Entry> = (1..=3).map(|number| copy(&found, number, 3)).collect();
+    for (number, total) in [(1, 3), (2, 3), (3, 3), (1, 1), (1, 2), (2, 2)] {
+        assert!(holds(&all, number, total), "{number} of {total}");
+    }
+    assert!(!holds(&all, 1, 4) && !holds(&all[..2], 1, 2));
+    let mut mixed = all.clone();
+    mixed[1].decision = Decision::Accepted;
+    assert!(!holds(&mixed, 1, 2), "one of them is right");
+    let mut other = all;
+    other[1].digest = Some(digest("eval(y)"));
+    assert!(!holds(&other, 1, 2), "one is about another text");
+}
+
+#[test]
+fn dsp_02_another_version_of_the_file_has_to_agree() {
+    let found = finding("eval(x)");
+    let rejected = entry(&found, Decision::Rejected);
+    let of = |first: &Entry, other: &[Entry]| {
+        let entries = Entries::new([first.clone()]).agreed_by(Entries::new(other.iter().cloned()));
+        entries.of(&found, Some(&only("eval(x)")), day("2026-02-01")).map(|d| d.decision)
+    };
+    let deferred = entry(&found, Decision::Deferred);
+    let expired = Entry { expires: Some(day("2026-01-05")), ..rejected.clone() };
+    let accepted = entry(&found, Decision::Accepted);
+    let resalted = Entry { digest: Some(Digest::of(b"eval(x)", [9; 16])), ..rejected.clone() };
+    for other in [&rejected, &deferred, &resalted] {
+        assert_eq!(of(&rejected, std::slice::from_ref(other)), Some(Decision::Rejected));
+    }
+    for other in [&[][..], &[expired], std::slice::from_ref(&accepted)] {
+        assert_eq!(of(&rejected, other), None);
+    }
+    assert_eq!(of(&accepted, &[]), Some(Decision::Accepted), "it lets nothing through");
 }

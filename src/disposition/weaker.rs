@@ -39,5 +39,6 @@ fn is_wider(old: &Entry, new: &Entry) -> bool {
         (None, _) => false,
     };
     let takes_effect = is_rejected_now || new.decision == Decision::Rejected && is_explained_now;
-    is_later || takes_effect || old.digest != new.digest || old.rule != new.rule || old.path != new.path
+    let is_elsewhere = old.occurrence != new.occurrence || old.rule != new.rule || old.path != new.path;
+    is_later || takes_effect || is_elsewhere || old.digest != new.digest
 }

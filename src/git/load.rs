@@ -163,6 +163,23 @@ impl<'r> Reader<'r> {
         Ok(Some(bytes))
     }
 
+    /// Returns the ID of the blob that a state has at a path; of a worktree file, the ID that git would give it. `None` if
+    /// there is no regular file.
+    ///
+    /// # Errors
+    /// Incomplete, when it cannot be read.
+    pub fn blob(&mut self, state: &State, path: &RepoPath) -> Result<Option<ObjectId>> {
+        let Some(mode @ (FileMode::Regular | FileMode::Executable)) = self.mode(state, path)? else { return Ok(None) };
+        if *state != State::Worktree {
+            return Ok(self.stored(state, path.as_bytes())?.map(|(_, id)| own(&id)));
+        }
+        self.content()?;
+        let index = self.owner.index()?;
+        let Some(work) = &mut self.work else { return Ok(None) };
+        let Some((bytes, _)) = work.read(&self.repo, index, path.as_bytes(), mode)? else { return Ok(None) };
+        Ok(Some(own(&worktree::hash(&self.repo, &bytes)?)))
+    }
+
     /// Tells whether two states have the very same at a path, be it a file, a folder or nothing. No content is read;
     /// the worktree has nothing.
     ///

@@ -5,11 +5,12 @@
 //! repository costs little more than reading the index.
 
 use super::tree::{self, Entries, TreeEntry};
-use super::{At, Half, Pair};
-use crate::diff::FileMode;
+use super::{At, Half, Pair, Repo};
+use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, Result};
 use gix::index::entry::{Flags, Mode};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 /// Returns what differs between a tree (`None`: the empty one) and the index.
 ///
@@ -25,6 +26,19 @@ pub(super) fn compare(
     match walk.unmerged.is_empty() {
         true => Ok(walk.out),
         false => Err(unmerged(&walk.unmerged)),
+    }
+}
+
+impl Repo {
+    /// Returns the paths that git lists as unmerged: the index has stages of a conflict, with or without markers in the file.
+    ///
+    /// # Errors
+    /// Incomplete, when the index cannot be read.
+    pub fn unmerged(&self) -> Result<BTreeSet<RepoPath>> {
+        let index = self.index()?;
+        let backing = index.path_backing();
+        let open = index.entries().iter().filter(|e| e.stage_raw() != 0);
+        Ok(open.map(|e| RepoPath::new(e.path_in(backing).to_vec())).collect())
     }
 }
 

@@ -1,13 +1,15 @@
 //! Applies the decisions of people to the findings of a review.
 //!
-//! In gate mode, only the shared file at the merge base counts: a change does not dismiss its own findings. Otherwise the
+//! In gate mode, only the shared file at the merge base counts: a change does not dismiss its own findings. Who makes a change
+//! chooses where it branches off, so the tip of the base and each further merge base have to agree. Otherwise the
 //! shared file comes from where the policy comes from, and the file of the store counts too.
 
-use super::source::{Content, Part};
+use super::governing::at;
+use super::source::{Content, Part, Tip};
 use super::{Note, Place};
 use crate::diff::code::text_of;
-use crate::diff::{ObjectId, RepoPath};
-use crate::disposition::{self, Entries, Entry, MAX_BYTES, Problem, SHARED};
+use crate::diff::{FileMode, ObjectId, RepoPath};
+use crate::disposition::{self, Content as Bound, Entries, Entry, MAX_BYTES, Occurrence, Problem, SHARED};
 use crate::error::{self, Error, Result};
 use crate::finding::{Finding, LineSpan};
 use crate::git::{Node, Reader, Repo, State};
@@ -25,13 +27,25 @@ pub(crate) const PROPOSED: &str = "proposals.toml";
 /// Bytes of a source file whose lines are compared.
 const MAX_SOURCE: usize = 64 << 20;
 
+/// What a change is measured against.
+#[derive(Debug)]
+pub(super) struct Bases<'a> {
+    pub(super) base: &'a State,
+    /// The bases of further references that are pushed at once.
+    pub(super) others: &'a [State],
+    /// Further merge bases, where histories cross.
+    pub(super) further: Vec<State>,
+    /// The branch that the change goes to.
+    pub(super) tip: Option<&'a Tip>,
+}
+
 /// Reads the decisions that a review heeds: of the bases in gate mode, else of `state` and of the store in `place`.
 ///
 /// # Errors
 /// Usage: a file is malformed, with its line; it is not a regular file, or too large.
 pub(super) fn load(
     (repo, authority): (Option<&Repo>, Authority),
-    (base, other_bases): (&State, &[State]),
+    bases: &Bases<'_>,
     state: Option<&State>,
     place: Option<&Place>,
     notes: &mut Vec<Note>,
@@ -39,22 +53,55 @@ pub(super) fn load(
     let Some(repo) = repo else { return Ok(Entries::default()) };
     let mut reader = repo.reader();
     if authority == Authority::Base {
-        let shared = bytes_at(&mut reader, base)?;
-        for other in other_bases {
+        let shared = bytes_at(&mut reader, bases.base)?;
+        for other in bases.others {
             if bytes_at(&mut reader, other)? != shared {
                 let text = format!("{SHARED} differs between the bases of the pushed references and is not used");
                 notes.push(Note::general("policy", text));
                 return Ok(Entries::default());
             }
         }
-        let mut all = shared.map(|bytes| read(SHARED, &bytes)).transpose()?.unwrap_or_default();
-        // An entry without a digest is bound to no content: it would dismiss the same finding of every later change.
-        all.retain(|entry| entry.digest.is_some());
-        return Ok(Entries::new(all));
+        let all = bound(shared.map(|bytes| read(SHARED, &bytes)).transpose()?.unwrap_or_default());
+        return agreed(all, repo, &mut reader, bases, notes);
     }
     let own = place.map(|place| own(&mut reader, place, notes)).transpose()?.unwrap_or_default();
     let shared = state.map(|state| shared(&mut reader, state)).transpose()?.unwrap_or_default();
     Ok(joined(own, shared))
+}
+
+/// Returns the entries that count in gate mode. One without a digest is bound to no content: it would dismiss the same finding
+/// of every later change.
+fn bound(mut entries: Vec<Entry>) -> Entries {
+    entries.retain(|entry| entry.digest.is_some());
+    Entries::new(entries)
+}
+
+/// Requires that the further merge bases and the tip have the decisions of the merge base too.
+fn agreed(
+    mut all: Entries,
+    repo: &Repo,
+    reader: &mut Reader<'_>,
+    bases: &Bases<'_>,
+    notes: &mut Vec<Note>,
+) -> Result<Entries> {
+    let mut versions = Vec::new();
+    for further in bases.further.iter().filter(|state| *state != bases.base) {
+        let name = further.commit().map_or_else(String::new, |id| format!("the merge base {}", id.short()));
+        versions.push((name, further.clone()));
+    }
+    if let Some(tip) = bases.tip.filter(|tip| bases.base.commit() != Some(tip.id)) {
+        versions.push((format!("{} ({})", tip.name, tip.id.short()), repo.state_of(tip.id)?));
+    }
+    for (name, state) in versions {
+        let other = bound(shared(reader, &state).map_err(|e| at(&name, e))?);
+        let missing = all.missing_from(&other).count();
+        if missing > 0 {
+            let text = format!("{name} lacks {missing} of the decisions at the merge base, which are not used");
+            notes.push(Note::general("policy", text));
+        }
+        all = all.agreed_by(other);
+    }
+    Ok(all)
 }
 
 /// Joins a person's own decisions and the shared ones. Of two of the same day, the person's own holds: a decision that is
@@ -190,7 +237,7 @@ pub(super) fn mark(
     let Some(repo) = repo.filter(|_| !entries.is_empty()) else { return };
     let mut texts = Texts { reader: repo.reader(), states, known: HashMap::new() };
     for finding in findings.iter_mut().filter(|f| f.disposition.is_none() && entries.names(f)) {
-        let lines = match finding.file() {
+        let content = match finding.file() {
             Some(path) => match texts.content(finding.commit, path, finding.lines()) {
                 Some(content) => Some(content),
                 // What cannot be compared is not dismissed.
@@ -198,7 +245,7 @@ pub(super) fn mark(
             },
             None => None,
         };
-        finding.disposition = entries.of(finding, lines.as_deref(), today);
+        finding.disposition = entries.of(finding, content.as_ref(), today);
     }
 }
 
@@ -211,10 +258,10 @@ struct Texts<'a> {
 
 impl Texts<'_> {
     /// Returns the content of a finding as it is in the state under review: its lines, or the whole file.
-    fn content(&mut self, commit: Option<ObjectId>, path: &RepoPath, span: Option<LineSpan>) -> Option<Vec<u8>> {
+    fn content(&mut self, commit: Option<ObjectId>, path: &RepoPath, span: Option<LineSpan>) -> Option<Bound> {
         let Some(span) = span else {
             let mut states = self.states.iter().filter(|(of, _)| *of == commit);
-            return states.find_map(|(_, state)| file_at(&mut self.reader, state, path));
+            return states.find_map(|(_, state)| file_at(&mut self.reader, state, path)).map(whole);
         };
         let key = (commit, path.clone());
         if !self.known.contains_key(&key) {
@@ -247,11 +294,11 @@ pub(super) fn is_elsewhere(
 
 /// Returns what a decision on a finding is bound to in a state: the lines of the finding, or its whole file. `None`: it
 /// cannot be read, or the finding is about the whole change.
-pub(crate) fn content(reader: &mut Reader<'_>, state: &State, finding: &Finding) -> Option<Vec<u8>> {
+pub(crate) fn content(reader: &mut Reader<'_>, state: &State, finding: &Finding) -> Option<Bound> {
     let path = finding.file()?;
     match finding.lines() {
         Some(span) => text_at(reader, state, path).and_then(|text| lines(&text, span)),
-        None => file_at(reader, state, path),
+        None => file_at(reader, state, path).map(whole),
     }
 }
 
@@ -266,9 +313,14 @@ fn text_at(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<Ve
     text_of(path, bytes)
 }
 
+fn whole(text: Vec<u8>) -> Bound {
+    Bound { text, occurrence: Occurrence::ONLY }
+}
+
 /// Returns lines of a text, both ends included; `None` if it has fewer.
-fn lines(text: &[u8], span: LineSpan) -> Option<Vec<u8>> {
-    let (first, last) = (span.first.get() as usize, span.last.get() as usize);
+fn lines(text: &[u8], span: LineSpan) -> Option<Bound> {
+    let (first, last) = (span.first.get() as usize - 1, span.last.get() as usize);
     let all: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
-    all.get(first.checked_sub(1)?..last).map(|lines| lines.join(&b'\n'))
+    let text = all.get(first..last)?.join(&b'\n');
+    Some(Bound { text, occurrence: Occurrence::of(&all, first, last - first) })
 }

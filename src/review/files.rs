@@ -16,6 +16,8 @@ const MOST: usize = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct Files {
     globs: Globs,
+    /// What errors call the patterns: `--files`.
+    name: &'static str,
     /// As given, and whether it selected something.
     patterns: Vec<(String, AtomicBool)>,
 }
@@ -25,12 +27,17 @@ impl Files {
     ///
     /// # Errors
     /// Usage: a pattern that is none. Its secrets are masked.
-    pub(crate) fn new(patterns: &[String], dir: &Path, top: Option<&Path>, rules: &RuleSet) -> Result<Self> {
+    pub(crate) fn new(
+        (name, patterns): (&'static str, &[String]),
+        dir: &Path,
+        top: Option<&Path>,
+        rules: &RuleSet,
+    ) -> Result<Self> {
         let below = || dir.canonicalize().ok()?.strip_prefix(top?.canonicalize().ok()?).ok().map(Path::to_owned);
         let folder = if patterns.is_empty() { PathBuf::new() } else { below().unwrap_or_default() };
         let from_top: Vec<String> = patterns.iter().map(|p| from_top(p, dir, &folder)).collect();
-        let globs = Globs::new(&from_top).map_err(|e| Error::usage(rules.masked(&format!("--files: {e}"))))?;
-        Ok(Self { globs, patterns: patterns.iter().map(|p| (p.clone(), AtomicBool::new(false))).collect() })
+        let globs = Globs::new(&from_top).map_err(|e| Error::usage(rules.masked(&format!("{name}: {e}"))))?;
+        Ok(Self { globs, name, patterns: patterns.iter().map(|p| (p.clone(), AtomicBool::new(false))).collect() })
     }
 
     pub(crate) fn is_everything(&self) -> bool {
@@ -69,7 +76,7 @@ impl Files {
         if unknown.is_empty() {
             return Ok(());
         }
-        let text = format!("--files matches no file: {}", unknown.join(", "));
+        let text = format!("{} matches no file: {}", self.name, unknown.join(", "));
         let error = Error::usage(rules.masked(&text));
         if let Some(range) = unknown.iter().find(|p| p.contains("..") && !p.contains('/')) {
             let range = rules.masked(range);
@@ -83,7 +90,7 @@ impl Files {
     /// Returns the same patterns with no match noted: what is only tracked is not part of the change.
     fn probe(&self) -> Self {
         let fresh = |(pattern, _): &(String, AtomicBool)| (pattern.clone(), AtomicBool::new(false));
-        Self { globs: self.globs.clone(), patterns: self.patterns.iter().map(fresh).collect() }
+        Self { globs: self.globs.clone(), name: self.name, patterns: self.patterns.iter().map(fresh).collect() }
     }
 
     fn match_change(&self, part: &Part) {
@@ -227,7 +234,8 @@ mod tests {
             ("s", ".", "s/t/b.py", true),
             ("s", "gone/*.py", "s/gone/b.py", true),
         ] {
-            let files = Files::new(&[pattern.to_owned()], &top.path().join(dir), Some(top.path()), &rules).unwrap();
+            let files = Files::new(("--files", &[pattern.to_owned()]), &top.path().join(dir), Some(top.path()), &rules)
+                .unwrap();
             assert_eq!(files.select(&RepoPath::from(path)), selected, "{dir:?} {pattern} {path}");
             assert_eq!(files.unmatched().count(), usize::from(!selected));
         }

@@ -116,7 +116,7 @@ pub(super) fn load(
 }
 
 /// Says of which commit an error is.
-fn at(name: &str, mut error: Error) -> Error {
+pub(super) fn at(name: &str, mut error: Error) -> Error {
     error.message = format!("at {name}: {}", error.message);
     if error.kind == Kind::Incomplete {
         error.hints.insert(0, "let the review fetch it: --fetch".to_owned());

@@ -51,6 +51,15 @@ pub(super) struct Part {
     pub(super) is_repeat: bool,
 }
 
+/// Returns the bases of the parts that show the change from another side.
+pub(super) fn further_bases(parts: &[Part]) -> Vec<State> {
+    let base = |part: &Part| match &part.content {
+        Content::Change(change) if part.is_repeat => Some(change.base.clone()),
+        Content::Change(_) | Content::Commit(_) | Content::Given(_) => None,
+    };
+    parts.iter().filter_map(base).collect()
+}
+
 /// What a part compares.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a review has a handful, and most are the large one")]

@@ -10,17 +10,18 @@ use super::region::changes;
 use crate::diff::{self, Attribute, Body, ChangeKind, FileChange, FileMode, LineNo, ObjectId, RepoPath, Side};
 use crate::error::{Error, Result};
 use crate::finding::{Confidence, Finding, Origin};
+use crate::git::Repo;
 use crate::review::Review;
 use crate::untrusted;
 use crate::wire;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a file that is changed.
 const MAX_FILE: u64 = 64 << 20;
-/// Starts of the lines that git writes into a file with a conflict.
-const CONFLICT: &[&[u8]] = &[b"<<<<<<< ", b">>>>>>> "];
+/// The least number of `<` or `>` that a marker of a conflict begins with. `conflict-marker-size` sets a larger one.
+const MARKER: usize = 7;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Replaces each byte of a secret in a stored change.
 const MASK: u8 = b'*';
@@ -48,6 +49,35 @@ impl Reviewed<'_> {
         let commit = found.and_then(|f| f.commit.as_deref()).or(self.head)?;
         let id = ObjectId::from_hex(commit)?;
         (Some(commit) != self.checked_out).then(|| id.short())
+    }
+}
+
+/// The worktree that replacements are written into.
+#[derive(Clone, Debug)]
+pub struct Target {
+    top: PathBuf,
+    /// The paths that git lists as unmerged.
+    unmerged: BTreeSet<RepoPath>,
+}
+
+impl Target {
+    /// Reads the state of a worktree. `top`: its folder.
+    ///
+    /// # Errors
+    /// Incomplete: the index cannot be read.
+    pub fn of(repo: &Repo, top: &Path) -> Result<Self> {
+        Ok(Self { top: top.to_owned(), unmerged: repo.unmerged()? })
+    }
+
+    /// Refuses a file with a conflict, or with unsaved changes in an editor.
+    fn refuse_busy(&self, path: &RepoPath, place: &Path, bytes: &[u8]) -> std::result::Result<(), String> {
+        if self.unmerged.contains(path) || has_conflict(bytes) {
+            return Err(format!("{} has an unresolved conflict", path.to_wire()));
+        }
+        match is_unsaved(place) {
+            true => Err(format!("an editor has unsaved changes of {}", path.to_wire())),
+            false => Ok(()),
+        }
     }
 }
 
@@ -89,6 +119,37 @@ pub struct Rewrite {
     pub after: Vec<u8>,
 }
 
+/// Why a finding is not applied, and what to do instead.
+#[derive(Debug)]
+struct Refusal {
+    why: String,
+    remedy: Remedy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remedy {
+    /// Another review finds the lines as they are now.
+    Review,
+    /// A model can write what the finding does not have.
+    Fix,
+    /// The conflict has to be resolved, or the file saved.
+    Settle,
+    /// A person has to change the file.
+    Edit,
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self { why, remedy: Remedy::Review }
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(why: &str) -> Self {
+        why.to_owned().into()
+    }
+}
+
 /// A replacement at its place in a file: indices of lines, the end excluded.
 #[derive(Debug)]
 struct Patch {
@@ -102,7 +163,7 @@ struct Patch {
 /// # Errors
 /// Usage: an unknown finding, one without a replacement, lines that changed since the review, a file with a conflict, two
 /// findings about the same lines.
-pub fn plan(top: &Path, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result<Edits> {
+pub fn plan(target: &Target, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result<Edits> {
     let Reviewed { id: review, findings: recorded, change, .. } = *reviewed;
     let mut out = Edits::default();
     let files = changes(change).unwrap_or_default();
@@ -117,14 +178,14 @@ pub fn plan(top: &Path, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result<Edit
         if !is_wanted {
             continue;
         }
-        match patch(top, (found, finding), &files, &mut texts) {
+        match patch(target, (found, finding), &files, &mut texts) {
             Ok((path, patch)) => {
                 let own = patches.entry(path).or_default();
                 match own.iter().find(|p| overlap(&p.lines, &patch.lines)) {
                     None => own.push(patch),
                     Some(other) => {
                         let why = format!("{} is about the same lines", other.id);
-                        refuse(&mut out, wanted, (reviewed, found), why)?;
+                        refuse(&mut out, wanted, (reviewed, found), why.into())?;
                     }
                 }
             }
@@ -145,7 +206,7 @@ fn refuse(
     out: &mut Edits,
     wanted: &Wanted,
     (reviewed, found): (&Reviewed<'_>, &wire::Finding),
-    why: String,
+    Refusal { why, remedy }: Refusal,
 ) -> Result<()> {
     let id = &found.id;
     if *wanted == Wanted::AllSafe {
@@ -153,13 +214,23 @@ fn refuse(
         return Ok(());
     }
     let error = Error::usage(format!("{id} is not applied: {why}"));
-    Err(match reviewed.elsewhere(Some(found)) {
-        Some(commit) => error.hint(format!(
+    let elsewhere = reviewed.elsewhere(Some(found)).filter(|_| remedy == Remedy::Review);
+    if let Some(commit) = elsewhere {
+        return Err(error.hint(format!(
             "the reviewed commit is not checked out: git checkout {commit} && {} apply {id} --session {}",
             crate::NAME,
             reviewed.id
-        )),
-        None => error.hint("review again, and apply a new finding: claude-reviewer review"),
+        )));
+    }
+    Err(match remedy {
+        Remedy::Review => error.hint("review again, and apply a new finding: claude-reviewer review"),
+        Remedy::Fix => error
+            .hint_person(format!("let a model write the fix: claude-reviewer fix {id}"))
+            .hint_agent("edit the lines, then call verify_fix"),
+        Remedy::Settle => error.hint("resolve the conflict or save the file, then apply again: git status"),
+        Remedy::Edit => error
+            .hint_person("edit the file, then run: claude-reviewer review --follow-up latest")
+            .hint_agent("edit the lines, then call verify_fix"),
     })
 }
 
@@ -188,21 +259,17 @@ fn new_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
 ///
 /// # Errors
 /// Why it cannot be merged.
-fn merge(top: &Path, rewrite: Rewrite) -> std::result::Result<Option<Edit>, String> {
+fn merge(target: &Target, rewrite: Rewrite) -> std::result::Result<Option<Edit>, String> {
     let Rewrite { path, base, after } = rewrite;
     let shown = path.to_wire();
     let Some(base) = base else {
-        let place = free_place(top, &path)?;
+        let place = free_place(&target.top, &path)?;
+        target.refuse_busy(&path, &place, b"")?;
         return Ok(Some(Edit { path, place, before: None, after }));
     };
-    let place = place(top, &path)?;
+    let place = place(&target.top, &path)?;
     let before = read(&place)?;
-    if has_conflict(&before) {
-        return Err(format!("{shown} has an unresolved conflict"));
-    }
-    if is_unsaved(&place) {
-        return Err(format!("an editor has unsaved changes of {shown}"));
-    }
+    target.refuse_busy(&path, &place, &before)?;
     let after =
         merged(&base, &before, &after).ok_or_else(|| format!("{shown} was edited in the same lines meanwhile"))?;
     Ok((after != before).then_some(Edit { path, place, before: Some(before), after }))
@@ -233,38 +300,49 @@ fn free_place(top: &Path, path: &RepoPath) -> std::result::Result<PathBuf, Strin
 /// # Errors
 /// Why it cannot be applied.
 fn patch(
-    top: &Path,
+    target: &Target,
     (found, finding): (&wire::Finding, &Finding),
     files: &[(Option<String>, FileChange)],
     texts: &mut BTreeMap<RepoPath, (PathBuf, Vec<u8>)>,
-) -> std::result::Result<(RepoPath, Patch), String> {
-    let text = finding.replacement().ok_or("it has no replacement")?.to_owned();
+) -> std::result::Result<(RepoPath, Patch), Refusal> {
+    let without = || Refusal { why: "it has no replacement".to_owned(), remedy: Remedy::Fix };
+    let text = finding.replacement().ok_or_else(without)?.to_owned();
     if untrusted::has_active(&text) {
-        return Err("its replacement has hidden characters".to_owned());
+        return Err(Refusal { why: "its replacement has hidden characters".to_owned(), remedy: Remedy::Edit });
     }
     let (path, span) = finding.file().zip(finding.lines()).ok_or("it has no lines")?;
     if !texts.contains_key(path) {
-        let place = place(top, path)?;
+        let place = place(&target.top, path)?;
         let bytes = read(&place)?;
         texts.insert(path.clone(), (place, bytes));
     }
     let (place, bytes) = &texts[path];
-    if has_conflict(bytes) {
-        return Err(format!("{} has an unresolved conflict", path.to_wire()));
-    }
-    if is_unsaved(place) {
-        return Err(format!("an editor has unsaved changes of {}", path.to_wire()));
-    }
+    target.refuse_busy(path, place, bytes).map_err(|why| Refusal { why, remedy: Remedy::Settle })?;
     let changed = || format!("its lines at {}:{} have changed since the review", path.to_wire(), span.first);
     let reviewed = reviewed(files, found, finding).ok_or("its lines are not in the stored change")?;
     let lines: Vec<&[u8]> = lines(bytes).collect();
-    let at = find(&lines, &reviewed, span.first.get() as usize - 1).ok_or_else(changed)?;
+    let first = span.first.get() as usize - 1;
+    let Some(at) = find(&lines, &reviewed, first) else {
+        return Err(if is_converted(path, bytes, &reviewed, first) {
+            let why = format!("{} is not in UTF-8, and a replacement is written into UTF-8 files only", path.to_wire());
+            Refusal { why, remedy: Remedy::Edit }
+        } else {
+            changed().into()
+        });
+    };
     let has_secret = lines[at..at + reviewed.len()].iter().zip(&reviewed).any(|(line, reviewed)| line != reviewed);
     if has_secret && text.as_bytes().windows(2).any(|pair| pair == [MASK, MASK]) {
-        return Err("its lines have a secret, which its replacement has masked".to_owned());
+        let why = "its lines have a secret, which its replacement has masked".to_owned();
+        return Err(Refusal { why, remedy: Remedy::Edit });
     }
     let patch = Patch { id: found.id.clone(), lines: at..at + reviewed.len(), text };
     Ok((path.clone(), patch))
+}
+
+/// Returns true if a file has the reviewed lines only once its text is converted to UTF-8.
+fn is_converted(path: &RepoPath, bytes: &[u8], reviewed: &[Vec<u8>], first: usize) -> bool {
+    let text = diff::code::text_of(path, bytes.to_vec()).filter(|text| text != bytes);
+    text.is_some_and(|text| find(&lines(&text).collect::<Vec<_>>(), reviewed, first).is_some())
 }
 
 /// Returns the file of a path. It is a regular file of the worktree, and no folder on the way is a link.
@@ -297,7 +375,14 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn has_conflict(text: &[u8]) -> bool {
-    lines(text).any(|line| CONFLICT.iter().any(|mark| line.starts_with(mark)))
+    lines(text).any(is_marker)
+}
+
+/// Returns true for the first or last line that git writes around a conflict.
+fn is_marker(line: &[u8]) -> bool {
+    let Some(first @ (b'<' | b'>')) = line.first() else { return false };
+    let size = line.iter().take_while(|b| *b == first).count();
+    size >= MARKER && line.get(size).is_none_or(|b| *b == b' ')
 }
 
 /// Returns true if an editor says that it has unsaved changes of a file: Emacs by a lock, Vim in its swap file.
@@ -317,7 +402,11 @@ fn is_unsaved(place: &Path) -> bool {
 }
 
 /// Returns the lines of a finding as the stored change has them, secrets masked.
-fn reviewed(files: &[(Option<String>, FileChange)], found: &wire::Finding, finding: &Finding) -> Option<Vec<Vec<u8>>> {
+pub(super) fn reviewed(
+    files: &[(Option<String>, FileChange)],
+    found: &wire::Finding,
+    finding: &Finding,
+) -> Option<Vec<Vec<u8>>> {
     let (path, span) = finding.file().zip(finding.lines())?;
     let is_its = |(commit, change): &&(Option<String>, FileChange)| *commit == found.commit && change.path() == path;
     let text = &files.iter().rev().find(is_its)?.1.text()?.new;
@@ -409,10 +498,10 @@ impl Edits {
     ///
     /// # Errors
     /// Usage: edits of the same lines, a conflict in a file, unsaved changes, or something in the place of a new file.
-    pub fn of_rewrites(top: &Path, rewrites: impl IntoIterator<Item = Rewrite>) -> Result<Self> {
+    pub fn of_rewrites(target: &Target, rewrites: impl IntoIterator<Item = Rewrite>) -> Result<Self> {
         let mut out = Self::default();
         for rewrite in rewrites {
-            let edit = merge(top, rewrite).map_err(|why| {
+            let edit = merge(target, rewrite).map_err(|why| {
                 let error = Error::usage(format!("the fix is not applied: {why}; nothing was written"));
                 error.hint("write it as a patch instead: claude-reviewer fix --patch fix.patch")
             })?;
@@ -533,6 +622,16 @@ mod tests {
         assert_eq!(after("a\nb", vec![patch(1..2, "x\ny")]), "a\nx\ny");
         assert_eq!(after("a\nb\nc\n", vec![patch(0..2, "")]), "c\n");
         assert_eq!(after("\u{feff}a\r\nb\r\n", vec![patch(0..1, "x")]), "\u{feff}x\r\nb\r\n");
+    }
+
+    #[test]
+    fn markers_of_every_size_are_a_conflict() {
+        for line in ["<<<<<<< HEAD", ">>>>>>> topic", "<<<<<<<<<<<<< HEAD", ">>>>>>>>", "<<<<<<<"] {
+            assert!(has_conflict(format!("a\n{line}\r\nb\n").as_bytes()), "{line}");
+        }
+        for line in ["=======", "<<<<<< a", ">>> x", " <<<<<<< a", "<<<<<<<a", "<<<<<>>> a", ""] {
+            assert!(!has_conflict(format!("a\n{line}\nb\n").as_bytes()), "{line}");
+        }
     }
 
     #[test]

@@ -1,23 +1,28 @@
 //! The baseline: deferred entries for the findings that code has already, so that a gate starts with what is new.
 
-use super::decide::{changed_file, refuse_past, salt};
-use crate::disposition::{self, DEFERRED_DAYS, Digest, Entries, Entry};
+use super::decide::{Digests, changed_file, refuse_past, rewrite};
+use crate::disposition::{self, DEFERRED_DAYS, Entries, Entry};
 use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
 use crate::git::{Repo, State};
+use crate::policy::RulesPolicy;
 use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Review, World, decided, today};
+use crate::rules::RuleSet;
 use jiff::civil::Date;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+/// The reason of the entries that [`create`] makes.
+const REASON: &str = "baseline";
 
 /// What existing entries say beside what the rules find now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// Entries that hold for a finding.
     pub holding: usize,
-    /// Fingerprints of entries that have expired, or whose finding is gone or about other lines.
-    pub stale: BTreeSet<String>,
+    /// Entries that have expired, and deferred ones whose finding is gone or about other lines.
+    pub stale: Vec<Entry>,
     /// Findings that count and have no entry, as `path:line rule`.
     pub uncovered: Vec<String>,
 }
@@ -37,6 +42,7 @@ impl Scope {
         let base = Some(repo.empty_tree().to_string());
         let mut request = ReviewRequest::new(Source::Changes { base }, self.dir.clone());
         request.files.clone_from(&self.files);
+        request.files_name = "GLOB";
         request.config.clone_from(&self.config);
         request.offline = true;
         let review = review::run(&request, world)?;
@@ -62,7 +68,9 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
     let Some(place) = &review.place else { return Err(without_worktree(&scope.dir)) };
     let expires = until.or_else(|| day.checked_add(jiff::Span::new().days(DEFERRED_DAYS)).ok());
     let mut reader = repo.reader();
-    let shared = Entries::new(decided::shared(&mut reader, &State::Worktree)?);
+    let known = decided::shared(&mut reader, &State::Worktree)?;
+    let shared = Entries::new(known.iter().cloned());
+    let mut digests = Digests::default();
     let mut entries = Vec::new();
     for finding in review.findings.iter().filter(|f| is_open(f)) {
         let Some(content) = decided::content(&mut reader, &State::Worktree, finding) else { continue };
@@ -74,17 +82,25 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
             rule: finding.rule_id().to_owned(),
             path: finding.file().map(|path| path.to_wire()),
             line: finding.quote().lines().next().unwrap_or_default().trim().chars().take(200).collect(),
-            digest: Some(Digest::of(&content, salt()?)),
+            digest: Some(digests.of(finding.file().map(|path| path.to_wire()), &content)?),
+            occurrence: content.occurrence,
             decision: Decision::Deferred,
-            reason: "baseline".to_owned(),
+            reason: REASON.to_owned(),
             owner: place.actor.clone(),
             created: day,
             expires,
         });
     }
-    let added = entries.len();
+    let mut added = entries.len();
     if added > 0 {
-        super::decide::share(&place.top, entries.into_iter())?;
+        rewrite(repo, &place.top, |name, before| {
+            let mut all = changed_file(name, before, std::iter::empty())?;
+            // A decision of a person that was recorded during the scan stays.
+            entries.retain(|e| all.iter().all(|other| other.fingerprint != e.fingerprint || known.contains(other)));
+            added = entries.len();
+            entries.into_iter().for_each(|entry| disposition::put(&mut all, entry));
+            Ok(disposition::render(&all).into_bytes())
+        })?;
     }
     Ok(added)
 }
@@ -98,22 +114,31 @@ pub fn check(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<Compared> 
     let mut reader = repo.reader();
     let entries = decided::shared(&mut reader, &State::Worktree)?;
     let all = Entries::new(entries.iter().cloned());
+    let day = today(world.now);
     let mut holding = BTreeSet::new();
     let mut out = Compared::default();
     for finding in &review.findings {
         let content = decided::content(&mut reader, &State::Worktree, finding);
-        match all.entry(finding, content.as_deref(), today(world.now)) {
-            Some(entry) => drop(holding.insert(entry.fingerprint.clone())),
-            None if is_open(finding) && finding.file().is_some() => out.uncovered.push(name(finding)),
-            None => {}
+        let held = all.holding(finding, content.as_ref(), day);
+        if held.is_empty() && is_open(finding) && finding.file().is_some() {
+            out.uncovered.push(name(finding));
         }
+        holding.extend(held.into_iter().map(|e| e.fingerprint.clone()));
     }
     out.holding = holding.len();
-    // Claims of models are not looked for, and files outside of the patterns were not read.
-    let is_seen = |e: &&Entry| !e.is_claim() && scope.files.is_empty();
-    out.stale =
-        entries.iter().filter(is_seen).map(|e| e.fingerprint.clone()).filter(|f| !holding.contains(f)).collect();
+    if scope.files.is_empty() {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
+        let is_gone = |e: &Entry| is_visible(e, &rules) && !holding.contains(&e.fingerprint);
+        out.stale = entries.into_iter().filter(|e| e.is_expired(day) || is_gone(e)).collect();
+    }
     Ok(out)
+}
+
+/// Returns true if a scan of the tree would find what an entry is about. It finds no claims of models, and not what rules
+/// find by both sides of a change. A decision that a finding is wrong or right is not judged: that is for people.
+fn is_visible(entry: &Entry, rules: &RuleSet) -> bool {
+    let is_of_tree = entry.reason == REASON || !rules.is_about_change(&entry.rule);
+    entry.decision == Decision::Deferred && !entry.is_claim() && is_of_tree
 }
 
 /// Removes entries that no longer hold from the shared file. Returns how many.
@@ -124,9 +149,9 @@ pub fn prune(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<usize> {
     let compared = check(scope, repo, world)?;
     let Some(top) = repo.worktree() else { return Err(without_worktree(&scope.dir)) };
     if !compared.stale.is_empty() {
-        super::decide::rewrite(top, |name, before| {
+        rewrite(repo, top, |name, before| {
             let mut entries = changed_file(name, before, std::iter::empty())?;
-            entries.retain(|e| !compared.stale.contains(&e.fingerprint));
+            entries.retain(|e| !compared.stale.contains(e));
             Ok(disposition::render(&entries).into_bytes())
         })?;
     }

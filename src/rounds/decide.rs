@@ -1,20 +1,26 @@
 //! Records decisions of a person on the findings of a stored review.
 
+use super::apply;
 use super::recall;
-use crate::disposition::{self, DEFERRED_DAYS, Digest, Entries, Entry, SHARED};
+use super::region::changes;
+use crate::diff::FileChange;
+use crate::disposition::{self, Content, DEFERRED_DAYS, Digest, Entries, Entry, Occurrence, SHARED};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
 use crate::git::{Reader, Repo, State};
-use crate::history::Store;
+use crate::history::{SessionId, Store};
 use crate::review::decided;
 use crate::review::{Place, today};
 use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::stored::{Session, State as Fate};
 use jiff::civil::Date;
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Characters of a reason.
 const REASON: usize = 1_000;
@@ -22,6 +28,13 @@ const REASON: usize = 1_000;
 const LINE: usize = 200;
 /// The least number of digits of a fingerprint that name a finding of a session.
 const DIGITS: usize = 4;
+/// What replaces the bytes of a secret in a quote. A secret has more of them than one.
+const MASK: &str = "**";
+/// Locked while the shared file is replaced; in the git folder.
+const LOCK: &str = "claude-reviewer.lock";
+/// How long to wait for another process that replaces it, and between two tries.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A decision on findings.
 #[derive(Clone, Debug)]
@@ -132,7 +145,7 @@ fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
     // Both files may have an error, and then nothing is recorded: one is read and the other one is written first.
     decided::own(&mut here.repo.reader(), here.place, &mut Vec::new())?;
     if is_shared {
-        share(&here.place.top, entries())?;
+        share(here.repo, &here.place.top, entries())?;
     }
     let name = shown(here, decided::OWN);
     here.store.decide(|before| Ok(disposition::render(&changed_file(&name, before, entries())?).into_bytes()))?;
@@ -162,10 +175,12 @@ fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<De
     };
     let last = session.rounds.last().map(|r| &r.review.report);
     let last = last.ok_or_else(|| Error::usage(format!("review {} has no round", session.review_id)))?;
+    let files = reviewed_files(here.store, session);
     let mut reader = here.repo.reader();
     let mut decided: Vec<Decided> = Vec::new();
     let selected: Result<Vec<&wire::Finding>> =
         choice.findings.iter().map(|name| select(&last.findings, name, &session.review_id)).collect();
+    let mut digests = Digests::default();
     for found in selected? {
         if decided.iter().any(|(f, _)| f.fingerprint == found.fingerprint) {
             continue;
@@ -179,11 +194,13 @@ fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<De
         }
         let finding = recall::findings(std::slice::from_ref(found), b"").pop();
         let finding = finding.ok_or_else(|| Error::usage(format!("{} cannot be read", found.id)))?;
-        let digest = match lines(here.repo, &mut reader, &finding, &last.source) {
+        let content = match reviewed(here.repo, &mut reader, (found, &finding), (&last.source, &files)) {
             Lines::None => None,
-            Lines::Same(lines) => Some(Digest::of(&lines, salt()?)),
+            Lines::Same(content) => Some(content),
             Lines::Changed => return Err(changed(found)),
+            Lines::Unknown => return Err(unknown(found)),
         };
+        let digest = content.as_ref().map(|c| digests.of(found.file.clone(), c)).transpose()?;
         let owner = choice.owner.clone().unwrap_or_else(|| here.place.actor.clone());
         let entry = Entry {
             fingerprint: found.fingerprint.clone(),
@@ -191,6 +208,7 @@ fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<De
             path: found.file.as_deref().map(|path| clean(here.rules, path)),
             line: first_line(&found.quote),
             digest,
+            occurrence: content.map_or(Occurrence::ONLY, |c| c.occurrence),
             decision: choice.decision,
             reason: reason.unwrap_or_default(),
             owner: clean(here.rules, &owner),
@@ -249,7 +267,7 @@ pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Res
         let of = |entries: &Entries| match &lines {
             Lines::None => entries.entry(&finding, None, day).cloned(),
             Lines::Same(lines) => entries.entry(&finding, Some(lines), day).cloned(),
-            Lines::Changed => None,
+            Lines::Changed | Lines::Unknown => None,
         };
         let (holds, proposal) = (of(&entries), of(&proposals));
         let mut listed = found.clone();
@@ -292,12 +310,78 @@ pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Re
 enum Lines {
     /// The finding is about the whole change.
     None,
-    /// The lines of the finding, or its whole file. They are as they were reviewed.
-    Same(Vec<u8>),
+    /// The lines of the finding, or its whole file.
+    Same(Content),
     Changed,
+    /// The file changed, and the lines have a secret that the store does not have.
+    Unknown,
 }
 
-/// Reads the content of a finding: where it was found, or else in the worktree or the index.
+/// The files of a change as a round stored them, with the commits that they belong to.
+type ReviewedFiles = Vec<(Option<String>, FileChange)>;
+
+/// Returns the files of the last round; none if its change cannot be read.
+fn reviewed_files(store: &Store, session: &Session) -> ReviewedFiles {
+    let round = u32::try_from(session.rounds.len()).unwrap_or(u32::MAX);
+    let change = SessionId::parse(&session.review_id).and_then(|id| store.change(&id, round).ok());
+    change.and_then(|text| changes(&text)).unwrap_or_default()
+}
+
+/// Reads the content of a finding as it was reviewed: a decision must not cover what the person has not seen.
+fn reviewed(
+    repo: &Repo,
+    reader: &mut Reader<'_>,
+    (found, finding): (&wire::Finding, &Finding),
+    (source, files): (&wire::Source, &ReviewedFiles),
+) -> Lines {
+    let Some(path) = finding.file() else { return Lines::None };
+    let head = source.head.as_deref().and_then(crate::diff::ObjectId::from_hex);
+    if let Some(state) = finding.commit.or(head).and_then(|commit| repo.state_of(commit).ok()) {
+        let content = decided::content(reader, &state, finding);
+        if let Some(content) = content.filter(|c| is_quoted(c, finding)) {
+            return Lines::Same(content);
+        }
+    }
+    let is_its = |(commit, change): &&(Option<String>, FileChange)| *commit == found.commit && change.path() == path;
+    let stored = files.iter().rev().find(is_its).and_then(|(_, change)| change.entry.new.as_ref()?.id);
+    let lines = apply::reviewed(files, found, finding);
+    let mut out = Lines::Changed;
+    let first = (source.kind == wire::SourceKind::Staged).then_some(State::Index);
+    for state in first.into_iter().chain([State::Worktree, State::Index]) {
+        let content = decided::content(reader, &state, finding).filter(|c| is_quoted(c, finding));
+        let Some(content) = content else { continue };
+        let id = reader.blob(&state, path).ok().flatten();
+        let is_same = match (&lines, stored) {
+            (_, Some(stored)) if Some(stored) == id => true,
+            (Some(lines), _) => is_text(&content, lines),
+            (None, Some(_)) => false,
+            // Neither is stored: the quote is all there is.
+            (None, None) => !finding.quote().contains(MASK),
+        };
+        if is_same {
+            return Lines::Same(content);
+        }
+        let has_secret = |lines: &Vec<Vec<u8>>| lines.iter().any(|l| l.windows(2).any(|w| w == MASK.as_bytes()));
+        if finding.lines().is_some() && lines.as_ref().is_none_or(has_secret) {
+            out = Lines::Unknown;
+        }
+    }
+    out
+}
+
+/// Returns true if a content has the quote of a finding. One without lines quotes no text of its file.
+fn is_quoted(content: &Content, finding: &Finding) -> bool {
+    finding.lines().is_none() || contains(&content.text, finding.quote())
+}
+
+/// Returns true if a content has these lines, apart from white space around them.
+fn is_text(content: &Content, lines: &[Vec<u8>]) -> bool {
+    let now: Vec<&[u8]> = content.text.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
+    now.len() == lines.len() && now.iter().zip(lines).all(|(now, line)| *now == line.trim_ascii())
+}
+
+/// Reads the content of a finding: where it was found, or else in the worktree or the index. Lines that differ from the
+/// reviewed ones in a secret count as the same: the digest of an entry decides whether it is about them.
 fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire::Source) -> Lines {
     if finding.file().is_none() {
         return Lines::None;
@@ -310,8 +394,7 @@ fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire:
     };
     for state in reviewed.into_iter().chain([State::Worktree, State::Index]) {
         let content = decided::content(reader, &state, finding);
-        // A finding without lines quotes no text of its file.
-        if let Some(content) = content.filter(|c| finding.lines().is_none() || contains(c, finding.quote())) {
+        if let Some(content) = content.filter(|c| is_quoted(c, finding)) {
             return Lines::Same(content);
         }
     }
@@ -341,13 +424,26 @@ fn changed(found: &wire::Finding) -> Error {
         .hint("review again, and decide on the new findings: claude-reviewer review")
 }
 
-/// Adds entries to the shared file of a worktree, and makes it where it is missing.
-pub(super) fn share(top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
-    rewrite(top, |name, before| Ok(disposition::render(&changed_file(name, before, entries)?).into_bytes()))
+fn unknown(found: &wire::Finding) -> Error {
+    let file = found.file.as_deref().unwrap_or_default();
+    let why = format!("{file} has changed since the review, and the store does not have the secret in the lines of");
+    Error::usage(format!("{why} {}: whether they are as reviewed is unknown", found.id))
+        .hint("review again, and decide on the new findings: claude-reviewer review")
 }
 
-/// Replaces the shared file of a worktree. `change` gets its name and content, and returns the new content.
-pub(super) fn rewrite(top: &Path, change: impl FnOnce(&str, Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
+/// Adds entries to the shared file of a worktree, and makes it where it is missing.
+pub(super) fn share(repo: &Repo, top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
+    rewrite(repo, top, |name, before| Ok(disposition::render(&changed_file(name, before, entries)?).into_bytes()))
+}
+
+/// Replaces the shared file of a worktree. `change` gets its name and content, and returns the new content. One process does
+/// so at a time: of two that read the same content, the second one would remove what the first one adds.
+pub(super) fn rewrite(
+    repo: &Repo,
+    top: &Path,
+    change: impl FnOnce(&str, Option<Vec<u8>>) -> Result<Vec<u8>>,
+) -> Result<()> {
+    let _lock = lock(repo)?;
     let path = top.join(SHARED);
     let folder = path.parent().unwrap_or(top);
     let unfit = |why: &str| Error::usage(format!("{SHARED} {why}"));
@@ -383,6 +479,25 @@ pub(super) fn rewrite(top: &Path, change: impl FnOnce(&str, Option<Vec<u8>>) -> 
     write().map_err(|e: std::io::Error| failed(&e))
 }
 
+/// Takes the lock of the shared file. The system releases it when the file is closed or the process ends.
+fn lock(repo: &Repo) -> Result<File> {
+    let path = repo.git_dir().join(LOCK);
+    let failed = |e: &std::io::Error| Error::incomplete(format!("cannot lock {}", path.display())).caused_by(e);
+    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(|e| failed(&e))?;
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::incomplete(format!("{SHARED} is being written by another process"))
+                    .hint("run the command again when the other process has ended"));
+            }
+            Err(TryLockError::Error(e)) => return Err(failed(&e)),
+        }
+    }
+}
+
 /// Returns the entries of a file with further ones.
 pub(super) fn changed_file(
     name: &str,
@@ -394,7 +509,29 @@ pub(super) fn changed_file(
     Ok(all)
 }
 
-pub(super) fn salt() -> Result<[u8; 16]> {
+/// Digests that are made together. Equal texts of a file share one, which is compared once for all of them.
+#[derive(Debug, Default)]
+pub(super) struct Digests {
+    known: HashMap<(Option<String>, Vec<u8>), Digest>,
+}
+
+impl Digests {
+    /// Returns the digest of a content of a file.
+    ///
+    /// # Errors
+    /// Incomplete: the system has no random numbers.
+    pub(super) fn of(&mut self, path: Option<String>, content: &Content) -> Result<Digest> {
+        let key = (path, content.text.clone());
+        if let Some(digest) = self.known.get(&key) {
+            return Ok(digest.clone());
+        }
+        let digest = Digest::of(&content.text, salt()?);
+        self.known.insert(key, digest.clone());
+        Ok(digest)
+    }
+}
+
+fn salt() -> Result<[u8; 16]> {
     let mut salt = [0; 16];
     getrandom::fill(&mut salt).map_err(|e| Error::incomplete(format!("no random numbers: {e}")))?;
     Ok(salt)

@@ -13,7 +13,7 @@ mod verdict;
 
 pub(super) use merge::merged;
 
-use super::apply::{Edits, Rewrite};
+use super::apply::{Edits, Rewrite, Target};
 use super::decide::{self, Listed, list, select};
 use crate::ai::run::{Around, Consulted, Question};
 use crate::ai::{redact, restore};
@@ -555,7 +555,9 @@ impl Fixing {
     /// Usage: a conflict; nothing is written. Incomplete: a file cannot be written.
     pub fn write(&mut self) -> Result<Vec<String>> {
         let rewrite = |c: &Changed| Rewrite { path: c.path.clone(), base: c.before.clone(), after: c.after.clone() };
-        let edits = Edits::of_rewrites(&self.place.top, self.changes.iter().map(rewrite));
+        let repo = Repo::open(&self.place.top, self.base.env());
+        let target = repo.and_then(|repo| Target::of(&repo, &self.place.top));
+        let edits = target.and_then(|target| Edits::of_rewrites(&target, self.changes.iter().map(rewrite)));
         let written = edits.and_then(|edits| {
             edits.write()?;
             Ok(edits.paths().map(RepoPath::to_wire).collect())

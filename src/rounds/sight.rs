@@ -48,7 +48,7 @@ impl<'r> Sight<'r> {
         Ok(Self {
             repo,
             rules,
-            files: Files::new(&request.files, &request.dir, repo.worktree(), rules)?,
+            files: Files::new((request.files_name, &request.files), &request.dir, repo.worktree(), rules)?,
             source,
             reader: RefCell::new(repo.reader()),
             known: RefCell::default(),

@@ -2,7 +2,7 @@
 
 use super::{Item, Subject};
 use crate::diff::{FileChange, ObjectId};
-use crate::disposition::Entry;
+use crate::disposition::{Entry, Occurrence};
 use crate::finding::Decision;
 use crate::review::Record;
 use crate::wire::{Category, Confidence, Disposition, Finding, Severity, Verdict};
@@ -80,6 +80,7 @@ pub(super) fn entry(finding: &Finding, decision: Decision, reason: &str) -> Entr
         path: finding.file.clone(),
         line: String::new(),
         digest: None,
+        occurrence: Occurrence::ONLY,
         decision,
         reason: reason.to_owned(),
         owner: "Dana <dana@example.com>".to_owned(),

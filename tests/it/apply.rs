@@ -159,8 +159,7 @@ fn dsp_04_findings_about_the_same_lines_are_not_applied_together() {
 #[test]
 fn dsp_04_a_file_with_a_conflict_or_unsaved_changes_stays() {
     let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
-    repo.write("a.py", format!("{CODE}<<<<<<< ours\nx = 1\n=======\nx = 2\n>>>>>>> theirs\n"));
-    refused(&repo, &["F1"], "a.py has an unresolved conflict");
+    repo.write("a.py", format!("{CODE}    refused(&repo, &["F1"], "a.py has an unresolved conflict");
     repo.write("a.py", CODE);
     let mut swap = [b"b0VIM 9.1".as_slice(), &[0; 4087]].concat();
     swap[1007] = 0x55;
@@ -226,6 +225,7 @@ fn what_cannot_be_applied_is_an_error_with_a_command() {
     assert_eq!(apply(&repo, &["--all-safe"], 0).stdout, "nothing to apply\n");
 }
 
+<<<<<<< HEAD
 const LOAD: &str = "import yaml\n\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n";
 
 /// Returns the command that a report prints beside a replacement.
@@ -380,4 +380,72 @@ fn the_tag_of_an_action_is_replaced_by_the_commit_of_a_clone_of_it() {
     // The same name on another host is another project.
     repo.git(&["-C", "libs/tool", "remote", "set-url", "origin", "https://example.org/third/tool.git"]);
     assert_eq!(pins(&repo)[0], None);
+#[test]
+fn a_refusal_names_what_helps() {
+    let mut without = claim(5, None, BAD, GOOD);
+    without["replacement"] = Value::Null;
+    let (repo, _server) = reviewed(CODE, vec![without]);
+    refused(&repo, &["F1"], "F1 is not applied: it has no replacement");
+    let said = apply(&repo, &["F1"], 2).stderr;
+    assert!(said.contains("hint: ") && said.contains("claude-reviewer fix F1"), "{said}");
+    assert!(!said.contains("review again"), "{said}");
+    // Without a finding, both ways are named.
+    let said = apply(&repo, &[], 2).stderr;
+    assert!(said.contains("claude-reviewer findings") && said.contains("claude-reviewer apply --all-safe"), "{said}");
+}
+
+#[test]
+fn a_file_that_is_not_in_utf_8_is_refused_for_that_reason() {
+    let utf_16 = |text: &str| -> Vec<u8> {
+        std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let code = "import yaml\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n";
+    let repo = Repo::new();
+    repo.stage("README", "Sums.\n").commit("seed");
+    repo.stage("a.py", utf_16(code));
+    let report = repo.review_json(&["staged"], 1);
+    let found = report["findings"].as_array().unwrap().iter().find(|f| !f["replacement"].is_null());
+    let id = found.unwrap_or_else(|| panic!("{report}"))["id"].as_str().unwrap();
+    refused(&repo, &[id], &format!("{id} is not applied: a.py is not in UTF-8"));
+    assert!(!apply(&repo, &[id], 2).stderr.contains("review again"));
+    // One that changed since is refused for the other reason.
+    repo.write("a.py", utf_16(&code.replace("unsafe_load", "safe_load")));
+    refused(&repo, &[id], &format!("{id} is not applied: its lines at a.py:2 have changed since the review"));
+}
+
+#[test]
+fn dsp_04_a_file_that_git_lists_as_unmerged_is_refused_with_or_without_markers() {
+    let claims = || vec![claim(5, None, BAD, GOOD)];
+    let change = |repo: &Repo, branch: &str, change: &dyn Fn(&Repo)| {
+        repo.git(&["checkout", "-q", "-f", "-B", branch, "main"]);
+        change(repo);
+        repo.git(&["add", "-u"]);
+        repo.commit(branch);
+    };
+    let edit = |with: &'static str| move |repo: &Repo| drop(repo.write("a.py", CODE.replace("import os", with)));
+    let remove = |repo: &Repo| std::fs::remove_file(repo.path().join("a.py")).unwrap();
+    let ours = edit("import io");
+    let cases: [(&str, &dyn Fn(&Repo), &str); 3] = [
+        ("both edited", &edit("import sys"), "* -text\n"),
+        ("both edited, with longer markers", &edit("import sys"), "*.py conflict-marker-size=20\n"),
+        ("they deleted it", &remove, "* -text\n"),
+    ];
+    for (name, theirs, attributes) in cases {
+        let (repo, _server) = reviewed(CODE, claims());
+        repo.stage(".gitattributes", attributes).commit("code");
+        change(&repo, "theirs", theirs);
+        change(&repo, "ours", &ours);
+        assert!(!repo.try_git(&["merge", "-q", "theirs"]).status.success(), "{name}");
+        assert!(repo.git(&["ls-files", "-u"]).contains("a.py"), "{name}");
+        refused(&repo, &["F1"], "F1 is not applied: a.py has an unresolved conflict");
+        // The markers are gone, and git still lists the file.
+        repo.write("a.py", CODE);
+        refused(&repo, &["F1"], "F1 is not applied: a.py has an unresolved conflict");
+        assert!(apply(&repo, &["F1"], 2).stderr.contains("git status"), "{name}");
+        let left_out = apply(&repo, &["--all-safe"], 0).stdout;
+        assert_eq!(text(&repo, "a.py"), CODE, "{name}: {left_out}");
+        repo.git(&["add", "a.py"]);
+        apply(&repo, &["F1"], 0);
+        assert_eq!(text(&repo, "a.py"), CODE.replace(BAD, GOOD), "{name}");
+    }
 }

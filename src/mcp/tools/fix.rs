@@ -12,7 +12,7 @@ use crate::mcp::args::{Arg, Kind, shown};
 use crate::policy::RulesPolicy;
 use crate::request::Source;
 use crate::review::{self, Place};
-use crate::rounds::apply::{Reviewed, Wanted, effect, plan};
+use crate::rounds::apply::{Reviewed, Target, Wanted, effect, plan};
 use crate::rounds::decide::{Choice, Here, decision, propose, select};
 use crate::rounds::fix::{FixAsk, Fixing};
 use crate::rounds::verify::verified;
@@ -183,6 +183,8 @@ fn apply_finding(call: &Call<'_>) -> Result<Answer> {
     let opened = Opened::of(call)?;
     let change = opened.store.change(&opened.id, u32::try_from(opened.session.rounds.len()).unwrap_or(u32::MAX))?;
     let review = opened.id.to_string();
+    let served = call.fence.repository(None, call.env)?.whole();
+    let target = Target::of(&Repo::open(served.dir(), call.env)?, &opened.place.top)?;
     let last = opened.session.rounds.last().map(|r| &r.review.report.source);
     let reviewed = Reviewed {
         id: &review,
@@ -191,7 +193,7 @@ fn apply_finding(call: &Call<'_>) -> Result<Answer> {
         head: last.and_then(|source| source.head.as_deref()),
         checked_out: opened.place.head.as_deref(),
     };
-    let edits = plan(&opened.place.top, &reviewed, &Wanted::Named(named(call)?))?;
+    let edits = plan(&target, &reviewed, &Wanted::Named(named(call)?))?;
     edits.write()?;
     let mut request = call.stored()?;
     (request.source, request.offline) = (Source::Changes { base: None }, true);
