@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::policy::Policy;
 use crate::process::detached::{self, Detached, Ending as Signalling};
-use crate::wire::background::{Order, Push, Queue, Running, Spending};
+use crate::wire::background::{Covered, Order, Push, Queue, Running, Spending};
 use folder::{Folder, Missing};
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
@@ -134,8 +134,9 @@ impl Station {
     /// # Errors
     ///
     /// The queue cannot be written; the program cannot be started.
-    pub fn submit(&self, order: Order, env: &Env) -> Result<()> {
-        self.change(|queue, _| queue::submit(queue, order))?;
+    pub fn submit(&self, repo: &Repo, order: Order, env: &Env) -> Result<()> {
+        let new = order.clone();
+        self.change(|queue, _| queue::submit(queue, order, &|old| covered(repo, &new, old)))?;
         self.launch(env)
     }
 
@@ -145,12 +146,7 @@ impl Station {
     ///
     /// As [`Station::submit`].
     pub fn resume(&self, env: &Env) -> Result<Option<String>> {
-        let waiting = self.change(|queue, _| {
-            let order = queue.waiting.take().map(|w| w.order)?;
-            let commit = order.commit.clone();
-            queue::submit(queue, Order { attempts: 0, ..order });
-            Some(commit)
-        })?;
+        let waiting = self.change(|queue, _| queue::resume(queue))?;
         if waiting.is_some() {
             self.launch(env)?;
         }
@@ -336,7 +332,35 @@ pub fn order(repo: &Repo, now: jiff::Timestamp) -> Result<Option<Order>> {
         push,
         since: moment(now),
         attempts: 0,
+        branch: repo.checked_out_branch()?,
+        from: None,
+        covers: Vec::new(),
     }))
+}
+
+/// Returns how the review of a new commit covers that of an earlier one: both go to the same place, and the new commit
+/// follows the earlier one or is its amended form. A commit that cannot be read is not covered.
+fn covered(repo: &Repo, new: &Order, old: &Order) -> Option<Covered> {
+    let place = |order: &Order| order.push.as_ref().map(|p| (p.remote.clone(), p.reference.clone()));
+    if old.worktree != new.worktree || place(old) != place(new) {
+        return None;
+    }
+    let parent = |commit: &str| repo.resolve(&format!("{commit}^")).ok();
+    let from = if old.commit == new.commit {
+        old.from.clone()
+    } else {
+        let (first, second) = (repo.resolve(&old.commit).ok()?, repo.resolve(&new.commit).ok()?);
+        let is_ancestor = repo.merge_base(first, second).ok()? == Some(first);
+        let is_amended = old.branch.is_some() && old.branch == new.branch && parent(&old.commit) == parent(&new.commit);
+        match (is_ancestor, is_amended) {
+            (true, _) if new.push.is_some() => None,
+            // Without a commit before it, the range has no beginning: both are reviewed.
+            (true, _) => Some(old.from.clone().or_else(|| Some(parent(&old.commit)?.to_string()))?),
+            (false, true) => old.from.clone(),
+            (false, false) => return None,
+        }
+    };
+    Some(Covered { commit: old.commit.clone(), from })
 }
 
 /// Returns the first backend whose cost cannot be limited because no price is known, with what to set.

@@ -14,6 +14,7 @@ mod hooks;
 mod init;
 mod menu;
 mod near_miss;
+mod patch;
 mod policy;
 mod post;
 mod pr;

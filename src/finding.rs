@@ -380,6 +380,11 @@ impl Finding {
         out
     }
 
+    /// Removes the replacement of the lines.
+    pub(crate) fn drop_replacement(&mut self) {
+        self.draft.replacement = None;
+    }
+
     /// Replaces title, message and citation. The fingerprint stays.
     pub(crate) fn retitle(&mut self, title: String, message: String, cited: String) {
         self.draft.title = title;

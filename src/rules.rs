@@ -36,7 +36,7 @@ mod unicode;
 mod walk;
 mod weaken;
 
-pub(crate) use role::is_test_path;
+pub(crate) use role::{is_program_text, is_test_path, may_be_test};
 pub use sample::{Report, expand};
 
 use crate::diff::{Entry, FileChange, LineNo, RepoPath};

@@ -205,7 +205,7 @@ fn env_of(order: &Order, env: &Env) -> Env {
 }
 
 /// Returns the request whose answers a push can use: the change that the push would send. A commit that has nowhere to
-/// go is compared with its parent.
+/// go is compared with its parent, or with that of the first commit that it covers.
 fn request(order: &Order) -> ReviewRequest {
     let source = match &order.push {
         Some(push) => Source::Push(vec![PushRange {
@@ -214,7 +214,10 @@ fn request(order: &Order) -> ReviewRequest {
             name: push.reference.clone(),
             to: Some(push.remote.clone()),
         }]),
-        None => Source::Commit { rev: order.commit.clone(), parent: None },
+        None => match &order.from {
+            Some(from) => Source::Branch { head: Some(order.commit.clone()), base: Some(from.clone()) },
+            None => Source::Commit { rev: order.commit.clone(), parent: None },
+        },
     };
     let mut request = ReviewRequest::new(source, PathBuf::from(&order.worktree));
     request.hook = Some(Hook::PostCommit);
@@ -318,11 +321,17 @@ mod tests {
             push: Some(push),
             since: String::new(),
             attempts: 0,
+            branch: None,
+            from: None,
+            covers: Vec::new(),
         };
         let line = format!("refs/heads/main {} refs/heads/main {}\n", "a".repeat(40), "b".repeat(40));
         let ranges = crate::hooks::push_ranges(line.as_bytes(), &["origin".to_owned()], &Env::default()).unwrap();
         assert_eq!(request(&order).source, Source::Push(ranges));
         let alone = Source::Commit { rev: "a".repeat(40), parent: None };
-        assert_eq!(request(&Order { push: None, ..order }).source, alone);
+        let order = Order { push: None, ..order };
+        assert_eq!(request(&order).source, alone);
+        let several = Source::Branch { head: Some("a".repeat(40)), base: Some("b".repeat(40)) };
+        assert_eq!(request(&Order { from: Some("b".repeat(40)), ..order }).source, several);
     }
 }

@@ -1,13 +1,19 @@
 //! Transitions of the queue of a repository. Pure.
 //!
-//! One review runs and one commit waits. A newer commit replaces the one that waits: its review covers everything that
-//! a push would send. A review that runs is not replaced, since its requests are paid for and its answers about
-//! unmodified parts serve the next one.
+//! One review runs, and commits wait. A newer commit replaces those that wait and that its review covers: it has their
+//! lines. Commits of other branches and worktrees wait beside it. A review that runs is not replaced, since its requests are
+//! paid for and its answers about unmodified parts serve the next one.
 
-use crate::wire::background::{Ending, Last, Order, Queue, Running, VERSION, Waiting};
+use crate::wire::background::{Covered, Ending, Last, Order, Queue, Running, VERSION, Waiting};
 
 /// How many processes may end before the review of a commit does.
 const MAX_ATTEMPTS: u32 = 3;
+
+/// How many commits can wait. The oldest ones are dropped.
+const MOST: usize = 32;
+
+/// Returns how the review of a new commit covers that of an earlier one; `None`: it does not.
+pub(super) type Covers<'a> = &'a dyn Fn(&Order) -> Option<Covered>;
 
 /// The process that takes a commit.
 #[derive(Clone, Copy, Debug)]
@@ -18,9 +24,53 @@ pub(super) struct Worker<'a> {
     pub(super) now: &'a str,
 }
 
-/// Adds a commit.
-pub(super) fn submit(queue: &mut Queue, order: Order) {
-    queue.waiting = Some(Waiting { order, held: None });
+/// Adds a commit, in place of those that its review covers.
+pub(super) fn submit(queue: &mut Queue, mut order: Order, covers: Covers<'_>) {
+    let mut kept = Vec::new();
+    for waiting in take(queue) {
+        match covers(&waiting.order) {
+            None => kept.push(waiting),
+            Some(covered) => {
+                // The first one is the oldest.
+                order.from = order.from.or(covered.from);
+                order.covers.extend(waiting.order.covers);
+            }
+        }
+    }
+    order.covers.extend(queue.running.as_ref().and_then(|r| covers(&r.order)));
+    kept.push(Waiting { order, held: None });
+    kept.drain(..kept.len().saturating_sub(MOST));
+    put(queue, kept);
+}
+
+/// Takes all commits that wait, the oldest first.
+fn take(queue: &mut Queue) -> Vec<Waiting> {
+    queue.waiting.take().into_iter().chain(std::mem::take(&mut queue.later)).collect()
+}
+
+fn put(queue: &mut Queue, waiting: Vec<Waiting>) {
+    let mut waiting = waiting.into_iter();
+    queue.waiting = waiting.next();
+    queue.later = waiting.collect();
+}
+
+/// Returns all commits that wait, the oldest first.
+fn all(queue: &Queue) -> impl Iterator<Item = &Waiting> {
+    queue.waiting.iter().chain(&queue.later)
+}
+
+/// Puts a commit before those that wait, unless the review of one of them covers it.
+fn put_back(queue: &mut Queue, order: Order, held: Option<String>) {
+    let mut waiting = take(queue);
+    let covered = |w: &Waiting| w.order.covers.iter().find(|c| c.commit == order.commit).cloned();
+    match waiting.iter_mut().find_map(|w| Some((covered(w)?, w))) {
+        Some((covered, later)) => {
+            later.order.from = covered.from.or(later.order.from.take());
+            later.order.covers.extend(order.covers);
+        }
+        None => waiting.insert(0, Waiting { order, held }),
+    }
+    put(queue, waiting);
 }
 
 /// Puts back the commit of a process that ended before its review did.
@@ -32,28 +82,41 @@ pub(super) fn recover(queue: &mut Queue, now: &str) {
     } else if order.attempts >= MAX_ATTEMPTS {
         let note = format!("its process ended {MAX_ATTEMPTS} times before the review did");
         queue.last = Some(last(&order, now, Ending::Abandoned, Some(note)));
-    } else if queue.waiting.is_none() {
-        queue.waiting = Some(Waiting { order, held: None });
+    } else {
+        put_back(queue, order, None);
     }
 }
 
-/// Gives the commit that waits to a process.
+/// Gives the first commit that is due to a process.
 pub(super) fn claim(queue: &mut Queue, worker: Worker<'_>) -> Option<Order> {
-    let order = queue.waiting.take()?.order;
+    let mut waiting = take(queue);
+    let first = waiting.iter().position(|w| w.held.is_none());
+    let order = first.map(|at| waiting.remove(at).order);
+    put(queue, waiting);
+    let order = order?;
     let Worker { pid, birth, now } = worker;
     let running = Running { order: order.clone(), pid, birth, since: now.to_owned(), is_stopping: false };
     queue.running = Some(running);
     Some(order)
 }
 
-/// Puts the commit that was taken back to wait for a person or another day, unless a newer one waits.
+/// Puts the commit that was taken back to wait for a person or another day, unless the
+/// review of a newer one covers it.
 pub(super) fn hold(queue: &mut Queue, why: &str) {
     if let Some(Running { order, is_stopping, .. }) = queue.running.take()
         && !is_stopping
-        && queue.waiting.is_none()
     {
-        queue.waiting = Some(Waiting { order, held: Some(why.to_owned()) });
+        put_back(queue, order, Some(why.to_owned()));
     }
+}
+
+/// Lets all commits run that wait for a person. Returns the first one.
+pub(super) fn resume(queue: &mut Queue) -> Option<String> {
+    for waiting in queue.waiting.iter_mut().chain(&mut queue.later) {
+        waiting.held = None;
+        waiting.order.attempts = 0;
+    }
+    queue.waiting.as_ref().map(|w| w.order.commit.clone())
 }
 
 /// Records the result of the review that runs.
@@ -66,12 +129,14 @@ pub(super) fn finish(queue: &mut Queue, mut result: Last) {
 
 /// Removes a commit that a push has reviewed.
 pub(super) fn pushed(queue: &mut Queue, commits: &[String]) {
-    queue.waiting = queue.waiting.take().filter(|w| !commits.contains(&w.order.commit));
+    let mut waiting = take(queue);
+    waiting.retain(|w| !commits.contains(&w.order.commit));
+    put(queue, waiting);
 }
 
 /// Removes what waits, and marks what runs.
 pub(super) fn stop(queue: &mut Queue) {
-    queue.waiting = None;
+    take(queue);
     if let Some(running) = &mut queue.running {
         running.is_stopping = true;
     }
@@ -79,7 +144,7 @@ pub(super) fn stop(queue: &mut Queue) {
 
 /// Returns true if a process has something to do.
 pub(super) fn is_due(queue: &Queue) -> bool {
-    queue.running.is_none() && queue.waiting.as_ref().is_some_and(|w| w.held.is_none())
+    queue.running.is_none() && all(queue).any(|w| w.held.is_none())
 }
 
 /// Returns a result without a verdict.
@@ -116,12 +181,30 @@ mod tests {
             push: None,
             since: NOW.to_owned(),
             attempts: 0,
+            branch: None,
+            from: None,
+            covers: Vec::new(),
         }
+    }
+
+    /// Covers every earlier commit.
+    fn every(old: &Order) -> Option<Covered> {
+        let from = old.from.clone().or_else(|| Some(format!("before {}", old.commit)));
+        Some(Covered { commit: old.commit.clone(), from })
+    }
+
+    /// Covers no earlier commit.
+    fn none(_: &Order) -> Option<Covered> {
+        None
+    }
+
+    fn all_waiting(queue: &Queue) -> Vec<&str> {
+        all(queue).map(|w| w.order.commit.as_str()).collect()
     }
 
     fn with(commits: &[&str]) -> Queue {
         let mut queue = empty();
-        commits.iter().for_each(|c| submit(&mut queue, order(c)));
+        commits.iter().for_each(|c| submit(&mut queue, order(c), &every));
         queue
     }
 
@@ -133,13 +216,75 @@ mod tests {
     fn a_newer_commit_replaces_the_one_that_waits_and_not_the_one_that_runs() {
         let mut queue = with(&["a"]);
         assert_eq!(claim(&mut queue, WORKER), Some(order("a")));
-        submit(&mut queue, order("b"));
-        submit(&mut queue, order("c"));
+        submit(&mut queue, order("b"), &every);
+        submit(&mut queue, order("c"), &every);
         assert_eq!((queue.running.as_ref().map(|r| r.order.commit.as_str()), waits(&queue)), (Some("a"), Some("c")));
         assert!(!is_due(&queue), "one review at a time");
         finish(&mut queue, last(&order("a"), NOW, Ending::Reviewed, None));
         assert!(is_due(&queue));
-        assert_eq!(claim(&mut queue, WORKER), Some(order("c")));
+        let taken = claim(&mut queue, WORKER).unwrap();
+        assert_eq!((taken.commit.as_str(), taken.from.as_deref()), ("c", Some("before b")), "b is part of it");
+    }
+
+    #[test]
+    fn commits_of_other_branches_wait_beside_each_other_in_their_order() {
+        let mut queue = with(&["a"]);
+        claim(&mut queue, WORKER);
+        submit(&mut queue, order("b"), &none);
+        submit(&mut queue, order("c"), &none);
+        submit(&mut queue, order("d"), &|old| every(old).filter(|c| c.commit == "b"));
+        assert_eq!(all_waiting(&queue), ["c", "d"]);
+        finish(&mut queue, last(&order("a"), NOW, Ending::Reviewed, None));
+        for commit in ["c", "d"] {
+            assert!(is_due(&queue));
+            assert_eq!(claim(&mut queue, WORKER).map(|o| o.commit).as_deref(), Some(commit));
+            finish(&mut queue, last(&order(commit), NOW, Ending::Reviewed, None));
+        }
+        assert!(!is_due(&queue) && all_waiting(&queue).is_empty());
+    }
+
+    #[test]
+    fn a_killed_review_and_later_commits_lose_nothing() {
+        // The later commits are of the same branch: one review begins before all of them.
+        let mut queue = with(&["a"]);
+        claim(&mut queue, WORKER);
+        submit(&mut queue, order("b"), &every);
+        submit(&mut queue, order("c"), &every);
+        recover(&mut queue, NOW);
+        let taken = claim(&mut queue, WORKER).unwrap();
+        assert_eq!((taken.commit.as_str(), taken.from.as_deref()), ("c", Some("before a")));
+        // The next process dies, too: what it covered is not forgotten.
+        submit(&mut queue, order("d"), &every);
+        recover(&mut queue, NOW);
+        assert_eq!(claim(&mut queue, WORKER).unwrap().from.as_deref(), Some("before a"));
+        // They are of another branch: both wait.
+        let mut queue = with(&["a"]);
+        claim(&mut queue, WORKER);
+        submit(&mut queue, order("b"), &none);
+        recover(&mut queue, NOW);
+        assert_eq!(all_waiting(&queue), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_commit_that_is_held_does_not_keep_others_from_their_review() {
+        let mut queue = with(&["a"]);
+        claim(&mut queue, WORKER);
+        submit(&mut queue, order("b"), &none);
+        hold(&mut queue, "no price");
+        assert_eq!(all_waiting(&queue), ["a", "b"]);
+        assert!(is_due(&queue));
+        assert_eq!(claim(&mut queue, WORKER).map(|o| o.commit).as_deref(), Some("b"));
+        finish(&mut queue, last(&order("b"), NOW, Ending::Reviewed, None));
+        assert!(!is_due(&queue));
+        assert_eq!(resume(&mut queue).as_deref(), Some("a"));
+        assert!(is_due(&queue));
+    }
+
+    #[test]
+    fn the_commits_that_wait_are_bounded() {
+        let mut queue = empty();
+        (0..100).for_each(|n| submit(&mut queue, order(&n.to_string()), &none));
+        assert_eq!((all_waiting(&queue).len(), all_waiting(&queue).last()), (MOST, Some(&"99")));
     }
 
     #[test]
@@ -159,7 +304,7 @@ mod tests {
     fn a_commit_whose_process_died_does_not_replace_a_newer_one() {
         let mut queue = with(&["a"]);
         claim(&mut queue, WORKER);
-        submit(&mut queue, order("b"));
+        submit(&mut queue, order("b"), &every);
         recover(&mut queue, NOW);
         assert_eq!((waits(&queue), queue.running.is_some()), (Some("b"), false));
     }
@@ -171,7 +316,7 @@ mod tests {
         hold(&mut queue, "no money");
         assert!(!is_due(&queue));
         assert_eq!(queue.waiting.as_ref().and_then(|w| w.held.as_deref()), Some("no money"));
-        submit(&mut queue, order("a"));
+        submit(&mut queue, order("a"), &every);
         assert!(is_due(&queue));
     }
 
@@ -179,7 +324,7 @@ mod tests {
     fn a_hold_does_not_replace_a_newer_commit() {
         let mut queue = with(&["a"]);
         claim(&mut queue, WORKER);
-        submit(&mut queue, order("b"));
+        submit(&mut queue, order("b"), &every);
         hold(&mut queue, "no money");
         assert_eq!(waits(&queue), Some("b"));
         assert!(is_due(&queue));
@@ -190,7 +335,7 @@ mod tests {
         let end = |finish_it: fn(&mut Queue)| {
             let mut queue = with(&["a"]);
             claim(&mut queue, WORKER);
-            submit(&mut queue, order("b"));
+            submit(&mut queue, order("b"), &every);
             stop(&mut queue);
             finish_it(&mut queue);
             (waits(&queue).map(str::to_owned), queue.last.as_ref().map(|l| l.ending))

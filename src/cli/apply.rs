@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::history::{find, print, request};
+use super::patch;
 use super::review::in_world;
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
@@ -10,6 +11,7 @@ use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Place};
 use crate::rounds;
 use crate::rounds::apply::{Edits, Reviewed, Target, Wanted, effect, plan};
+use crate::shell;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire;
@@ -73,22 +75,27 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         return print(&text);
     }
     if args.dry_run {
-        let patch = edits.patch();
-        let lines: Vec<String> = String::from_utf8_lossy(&patch).lines().map(|l| Inert::new(l).to_string()).collect();
+        let lines: Vec<String> = edits.shown_patch()?.lines().map(|l| Inert::new(l).to_string()).collect();
         return print(&format!("{text}{}\n", lines.join("\n")));
     }
     if let Some(file) = &args.patch {
         let file = context.dir.join(file);
-        let failed =
-            |e: std::io::Error| Error::incomplete(format!("{} cannot be written", file.display())).caused_by(&e);
-        std::fs::write(&file, edits.patch()).map_err(failed)?;
-        text.push_str(&format!("wrote {}; apply it with: git apply {}\n", file.display(), file.display()));
+        patch::write(&file, &edits.patch(), &command(args))?;
+        let shown = Inert::new(file.display().to_string()).to_string();
+        text.push_str(&format!("wrote {shown}; apply it with: git apply {}\n", Inert::new(patch::quoted(&file))));
         return print(&text);
     }
     edits.write()?;
     text.push_str(&format!("applied {}\n", edits.applied.join(", ")));
     text.push_str(&checked(context, &edits, &report.findings));
     print(&text)
+}
+
+/// Returns the command without its option for a patch.
+fn command(args: &Args) -> String {
+    let names = if args.all_safe { vec!["--all-safe".to_owned()] } else { args.findings.clone() };
+    let words = [names, vec!["--session".to_owned(), args.session.clone()]].concat();
+    format!("claude-reviewer apply {}", words.iter().map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "))
 }
 
 /// Writes the replacements of named findings into the worktree, and returns what came of that, a line each.

@@ -50,7 +50,7 @@ fn start(context: &Context) -> Result<()> {
         return Ok(());
     }
     let Some(order) = background::order(&repo, jiff::Timestamp::now())? else { return Ok(()) };
-    Station::open(&repo, env)?.submit(order, env)
+    Station::open(&repo, env)?.submit(&repo, order, env)
 }
 
 /// Reviews what waits. Runs detached; standard error is a log.

@@ -4,6 +4,7 @@ mod ask;
 
 use super::Context;
 use super::history::print;
+use super::patch;
 use super::review::in_world;
 use super::signals;
 use crate::error::{Error, ExitStatus, Result};
@@ -72,12 +73,12 @@ pub(super) struct Args {
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !args.yes && !has_person {
-        let words = [args.findings.clone(), vec!["--session".to_owned(), args.session.clone()]].concat();
-        let command = format!(
-            "claude-reviewer fix {} --yes",
-            words.iter().map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" ")
-        );
+        let command = format!("{} --yes", command(args));
         return Err(Error::usage("a fix needs approval, and standard input is not a terminal").hint(command));
+    }
+    if let Some(file) = &args.patch {
+        // Before a model is paid.
+        patch::check(&context.dir.join(file), &command(args))?;
     }
     let stop = Stop::default();
     let result = signals::heard(&stop, || Steps { context, args, stop: &stop }.all());
@@ -90,6 +91,12 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         }
         None => result,
     }
+}
+
+/// Returns the command without approval and without its option for a patch.
+fn command(args: &Args) -> String {
+    let words = [args.findings.clone(), vec!["--session".to_owned(), args.session.clone()]].concat();
+    format!("claude-reviewer fix {}", words.iter().map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "))
 }
 
 /// The steps of one run.
@@ -126,7 +133,7 @@ impl Steps<'_> {
             Ended::Failed(verdict, reasons) => self.failed(&fixing, verdict, &reasons),
             Ended::Verified(notes) => {
                 let notes: String = notes.iter().map(|n| shown(&format!("note: {n}"))).collect();
-                let diff = shown(&String::from_utf8_lossy(&fixing.patch()));
+                let diff = shown(&fixing.shown_patch());
                 self.tell(&format!("the fix is verified\n{notes}\n{diff}\n"))?;
                 self.finish(fixing)
             }
@@ -195,12 +202,12 @@ impl Steps<'_> {
     fn finish(&self, mut fixing: Fixing) -> Result<ExitStatus> {
         if let Some(file) = &self.args.patch {
             let file = self.context.dir.join(file);
-            let failed =
-                |e: std::io::Error| Error::incomplete(format!("{} cannot be written", file.display())).caused_by(&e);
-            std::fs::write(&file, fixing.patch()).map_err(failed)?;
+            let written = patch::write(&file, &fixing.patch(), &command(self.args));
+            written.map_err(|e| self.with_patch(e, &fixing))?;
             fixing.end(FixOutcome::Patched)?;
+            let command = Inert::new(patch::quoted(&file)).to_string();
             let file = Inert::new(file.display().to_string()).to_string();
-            return self.tell(&format!("wrote {file}; apply it with: git apply {file}\n"));
+            return self.tell(&format!("wrote {file}; apply it with: git apply {command}\n"));
         }
         if !self.args.yes && !matches!(ask(Choice::Change, self.stop), Answer::Yes) {
             return self.declined(fixing, "the change was not applied\n");
@@ -218,15 +225,15 @@ impl Steps<'_> {
 
     /// Offers the change that conflicts as a patch, so that nothing that was paid for is lost.
     fn with_patch(&self, mut error: Error, fixing: &Fixing) -> Error {
-        let name = format!("fix-{}-{}.patch", fixing.session(), fixing.stored().number);
-        let file = self.context.env.cache_home().map(|cache| cache.join("claude-reviewer").join(name));
-        let written = file.filter(|file| {
-            let made = file.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
-            made && std::fs::write(file, fixing.patch()).is_ok()
-        });
-        if let Some(file) = written {
+        let name = format!("fix-{}-{}", fixing.session(), fixing.stored().number);
+        if let Some(file) = patch::keep(&name, &fixing.patch(), &self.context.env) {
             error.hints.clear();
-            error = error.hint(format!("merge it by hand: git apply --3way {}", file.display()));
+            // A three-way merge needs the base as an object of git, and the worktree need not be one.
+            error = error.hint(format!(
+                "merge it by hand; what does not apply is written to files *.rej: git -C {} apply --reject {}",
+                patch::quoted(fixing.top()),
+                patch::quoted(&file)
+            ));
         }
         error
     }

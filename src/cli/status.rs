@@ -21,10 +21,10 @@ pub(super) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
-    /// Stop the review that runs, and drop the commit that waits
+    /// Stop the review that runs, and drop the commits that wait
     #[arg(long, conflicts_with = "start")]
     stop: bool,
-    /// Start the review of the commit that waits
+    /// Start the review of the commits that wait
     #[arg(long)]
     start: bool,
 }
@@ -77,6 +77,7 @@ fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> Status {
         is_hook_installed: repo.hooks().is_ok_and(|hooks| install::is_installed(&hooks.path, Hook::PostCommit)),
         running: queue.running,
         pending: queue.waiting,
+        pending_later: queue.later,
         last: queue.last,
         cost: Cost {
             day: today.day,
@@ -95,6 +96,7 @@ fn human(status: &Status, policy: &Policy, done: &[String]) -> String {
     lines.push(status.running.as_ref().map_or_else(|| "running: nothing".to_owned(), running));
     let is_idle = status.running.is_none();
     lines.push(status.pending.as_ref().map_or_else(|| "pending: nothing".to_owned(), |w| pending(w, is_idle)));
+    lines.extend(status.pending_later.iter().map(|w| pending(w, false)));
     lines.push(status.last.as_ref().map_or_else(|| "last: no review yet".to_owned(), last));
     let Cost { day, spent_usd, reserved_usd, max_usd } = &status.cost;
     let reserved = if *reserved_usd > 0.0 { format!(", and {reserved_usd:.2} USD reserved") } else { String::new() };

@@ -1,79 +1,231 @@
 //! Takes the words of tickets out of a text that leaves for a forge. Pure.
+//!
+//! Scripts without spaces between words have one word for each character, so that every script is matched in the same
+//! way. A word counts by how much it says: see [`Word::weight`].
 
 use super::Item;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Words in a row that give a ticket away.
-const RUN: usize = 6;
-/// Words of the shortest title that is looked for.
-const TITLE: usize = 3;
+/// Weight of the words in a row that give a ticket away: six words, or nine characters of a script without spaces.
+const RUN: usize = 18;
+/// Weight of a word.
+const WORD: usize = 3;
+/// Weight of a character of a script without spaces.
+const CHARACTER: usize = 2;
+/// Letters and digits of the shortest title of one word, and of the shortest sentence, that is looked for.
+const LETTERS: usize = 6;
+/// Weight of the words that a replacement of code may not have in common with a ticket. Shorter ones are names.
+const IN_CODE: usize = 9;
+/// Marks that open and close a quotation. Back-ticks are left out: they have names of code.
+const QUOTATIONS: &[(char, char)] = &[
+    ('"', '"'),
+    ('\u{201c}', '\u{201d}'),
+    ('\u{201e}', '\u{201c}'),
+    ('\u{2018}', '\u{2019}'),
+    ('\u{201a}', '\u{2018}'),
+    ('\u{ab}', '\u{bb}'),
+    ('\u{300c}', '\u{300d}'),
+    ('\u{300e}', '\u{300f}'),
+];
+/// Scripts without spaces between words, and those whose words are long and change their endings, as ranges of characters:
+/// Thai, Lao, Tibetan, Myanmar, Khmer, Hangul, kana, bopomofo, Yi, ideographs.
+const UNSPACED: &[(char, char)] = &[
+    ('\u{e00}', '\u{fff}'),
+    ('\u{1000}', '\u{109f}'),
+    ('\u{1100}', '\u{11ff}'),
+    ('\u{1780}', '\u{17ff}'),
+    ('\u{1950}', '\u{1aaf}'),
+    ('\u{2e80}', '\u{2fdf}'),
+    ('\u{3005}', '\u{3007}'),
+    ('\u{3040}', '\u{a4cf}'),
+    ('\u{a960}', '\u{a97f}'),
+    ('\u{aa60}', '\u{aa7f}'),
+    ('\u{ac00}', '\u{d7ff}'),
+    ('\u{f900}', '\u{faff}'),
+    ('\u{ff66}', '\u{ffdc}'),
+    ('\u{1aff0}', '\u{1b16f}'),
+    ('\u{20000}', '\u{3ffff}'),
+];
 
 /// Knows the words of tickets.
 #[derive(Debug, Default)]
 pub struct Quotes<'a> {
-    items: Vec<(&'a Item, HashSet<Vec<String>>)>,
+    items: Vec<(&'a Item, Phrases)>,
+}
+
+/// The words in a row that give one ticket away.
+#[derive(Debug, Default)]
+struct Phrases {
+    /// Runs of [`RUN`]: no shorter one has the weight.
+    runs: HashSet<String>,
+    /// The title, and whole sentences that are shorter than a run.
+    whole: HashSet<String>,
+    /// The numbers of words of `whole`.
+    lengths: HashSet<usize>,
+    /// All words, for quotations: they are in it if their words are, in a row.
+    all: Vec<String>,
+}
+
+/// A word of a text, in lower case.
+#[derive(Clone, Debug)]
+struct Word {
+    at: Range<usize>,
+    text: String,
+    is_character: bool,
 }
 
 impl<'a> Quotes<'a> {
     /// Takes the words of tickets, as far as their text is known.
     pub fn of(items: &'a [Item]) -> Self {
-        Self { items: items.iter().map(|item| (item, runs(item))).collect() }
+        Self { items: items.iter().map(|item| (item, Phrases::of(item))).collect() }
     }
 
-    /// Returns a text in which every run of six words of a ticket, and every title, is replaced: `[words of PROJ-12]`.
+    /// Returns a text in which the words of tickets are replaced: `[words of PROJ-12]`. These are runs of six words,
+    /// whole sentences, titles, and what a text has between quotation marks.
     pub fn remove(&self, text: &str) -> String {
         let mut out = text.to_owned();
-        for (item, runs) in &self.items {
-            let words = words(&out);
-            let mut hidden: Vec<Range<usize>> = Vec::new();
-            for length in lengths(item) {
-                for window in words.windows(length) {
-                    let run: Vec<String> = window.iter().map(|(_, w)| w.clone()).collect();
-                    if let (true, Some((first, _)), Some((last, _))) =
-                        (runs.contains(&run), window.first(), window.last())
-                    {
-                        hidden.push(first.start..last.end);
-                    }
-                }
-            }
+        for (item, phrases) in &self.items {
+            let hidden = phrases.found(&out, 0);
             out = replaced(&out, hidden, &format!("[words of {}]", item.reference));
         }
         out
     }
-}
 
-/// Returns the lengths of the runs of a ticket.
-fn lengths(item: &Item) -> HashSet<usize> {
-    let title = words(&item.title).len();
-    [RUN, title].into_iter().filter(|n| *n >= TITLE).collect()
-}
-
-fn runs(item: &Item) -> HashSet<Vec<String>> {
-    let plain = |text: &str| words(text).into_iter().map(|(_, w)| w).collect::<Vec<_>>();
-    let title = plain(&item.title);
-    let mut runs: HashSet<Vec<String>> = plain(&item.text).windows(RUN).map(<[String]>::to_vec).collect();
-    if title.len() >= TITLE {
-        runs.insert(title);
+    /// Returns true if code has words of a ticket, such as in a comment. Names of one or two words do not count.
+    pub fn is_in_code(&self, code: &str) -> bool {
+        self.items.iter().any(|(_, phrases)| !phrases.found(code, IN_CODE).is_empty())
     }
-    runs
+}
+
+impl Phrases {
+    fn of(item: &Item) -> Self {
+        let (title, text) = (words(&item.title), words(&item.text));
+        let runs = [&title, &text].into_iter().flat_map(|words| runs(words)).map(|run| joined(run)).collect();
+        let mut whole: Vec<Vec<Word>> = sentences(&item.text).map(words).collect();
+        whole.retain(|sentence| sentence.len() > 1);
+        whole.push(title.clone());
+        whole.retain(|phrase| is_distinctive(phrase));
+        Self {
+            runs,
+            lengths: whole.iter().map(Vec::len).collect(),
+            whole: whole.iter().map(|phrase| joined(phrase)).collect(),
+            all: [title, text].map(|words| joined(&words)).into(),
+        }
+    }
+
+    /// Returns the places of words in a text, from a weight on.
+    fn found(&self, text: &str, least: usize) -> Vec<Range<usize>> {
+        let words = words(text);
+        let place = |run: &[Word]| Some(run.first()?.at.start..run.last()?.at.end);
+        let is_heavy = |run: &&[Word]| run.iter().map(Word::weight).sum::<usize>() >= least;
+        let whole = self.lengths.iter().flat_map(|n| words.windows((*n).max(1)));
+        let runs = runs(&words).filter(|run| self.runs.contains(&joined(run)));
+        let whole = whole.filter(|phrase| self.whole.contains(&joined(phrase)));
+        let mut out: Vec<Range<usize>> = runs.chain(whole).filter(is_heavy).filter_map(place).collect();
+        out.extend(quotations(text, &words).filter(is_heavy).filter(|q| self.has(q)).filter_map(place));
+        out
+    }
+
+    /// Returns true if a quotation of at least two words is in the ticket.
+    fn has(&self, quotation: &[Word]) -> bool {
+        let is_long = quotation.len() > 1 && is_distinctive(quotation);
+        is_long && self.all.iter().any(|all| all.contains(&joined(quotation)))
+    }
+}
+
+impl Word {
+    fn weight(&self) -> usize {
+        if self.is_character { CHARACTER } else { WORD }
+    }
+}
+
+/// Returns true if words say enough to be of a ticket: several words, or a long one.
+fn is_distinctive(words: &[Word]) -> bool {
+    let letters: usize =
+        words.iter().map(|w| w.text.chars().count() * if w.is_character { LETTERS / 2 } else { 1 }).sum();
+    letters >= LETTERS
+}
+
+/// Returns the shortest runs of words that have the weight of a run, one from each word on.
+fn runs(words: &[Word]) -> impl Iterator<Item = &[Word]> {
+    (0..words.len()).filter_map(|from| {
+        let mut weight = 0;
+        let length = words[from..].iter().position(|word| {
+            weight += word.weight();
+            weight >= RUN
+        })?;
+        Some(&words[from..=from + length])
+    })
+}
+
+/// Returns the sentences of a text: a line end ends one, too.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let is_end = |c: char| {
+        matches!(
+            c,
+            '\n' | '\r' | '!' | '?' | ';' | '|' | '\u{3002}' | '\u{ff01}' | '\u{ff1f}' | '\u{ff1b}' | '\u{ff61}'
+        )
+    };
+    // A point inside of a number or of a name ends no sentence.
+    text.split(is_end).flat_map(|part| part.split(". ")).map(|s| s.trim_end_matches('.'))
+}
+
+/// Returns the words between each pair of quotation marks.
+fn quotations<'w>(text: &str, words: &'w [Word]) -> impl Iterator<Item = &'w [Word]> {
+    let mut out = Vec::new();
+    for (open, close) in QUOTATIONS {
+        let mut from = None;
+        for (at, c) in text.char_indices().filter(|(_, c)| c == open || c == close) {
+            // A mark that closes one quotation can open the next: the marks of a text need not come in pairs.
+            if let Some(from) = from.filter(|_| c == *close) {
+                let first = words.partition_point(|w| w.at.start < from);
+                let end = words.partition_point(|w| w.at.end <= at);
+                out.extend(words.get(first..end));
+            }
+            if c == *open {
+                from = Some(at);
+            }
+        }
+    }
+    out.into_iter()
+}
+
+/// Returns words as one text, each between separators that no word has.
+fn joined(words: &[Word]) -> String {
+    let mut out = String::from(" ");
+    for word in words {
+        out.push_str(&word.text);
+        out.push(' ');
+    }
+    out
 }
 
 /// Returns the words of a text in lower case, with their places.
-fn words(text: &str) -> Vec<(Range<usize>, String)> {
+fn words(text: &str) -> Vec<Word> {
     let mut out = Vec::new();
     let mut start = None;
     for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
-        match (start, c.is_alphanumeric()) {
+        let is_character = is_unspaced(c) && c.is_alphanumeric();
+        let is_of_word = c.is_alphanumeric() && !is_character;
+        match (start, is_of_word) {
             (None, true) => start = Some(at),
             (Some(from), false) => {
-                out.push((from..at, text[from..at].to_lowercase()));
+                out.push(Word { at: from..at, text: text[from..at].to_lowercase(), is_character: false });
                 start = None;
             }
             _ => {}
         }
+        if is_character {
+            let at = at..at + c.len_utf8();
+            out.push(Word { text: text[at.clone()].to_owned(), at, is_character });
+        }
     }
     out
+}
+
+fn is_unspaced(c: char) -> bool {
+    UNSPACED.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
 fn replaced(text: &str, mut spans: Vec<Range<usize>>, with: &str) -> String {
@@ -117,7 +269,74 @@ mod tests {
 
     #[test]
     fn a_ticket_without_text_replaces_nothing_but_its_title() {
+        let items = [item("Crash", ""), item("", "")];
+        assert_eq!(Quotes::of(&items).remove("one two, a crash, four five"), "one two, a crash, four five");
         let items = [item("One two", ""), item("", "")];
-        assert_eq!(Quotes::of(&items).remove("one two three four five six"), "one two three four five six");
+        assert_eq!(Quotes::of(&items).remove("one two three four five six"), "[words of PROJ-1] three four five six");
+    }
+
+    #[test]
+    fn words_in_scripts_without_spaces_are_replaced() {
+        for (title, text, part) in [
+            ("決済の再試行", "銀行への呼び出しは三回まで再試行し、その後は失敗とする。", "呼び出しは三回まで再試行"),
+            ("重试限制", "对银行的调用最多重试三次，然后失败。", "最多重试三次，然后失败"),
+            ("จำกัดการลองใหม่", "การเรียกธนาคารต้องลองใหม่ไม่เกินสามครั้ง", "ต้องลองใหม่ไม่เกินสามครั้ง"),
+            ("ຈຳກັດ", "ການໂທຫາທະນາຄານລອງໃໝ່ບໍ່ເກີນສາມຄັ້ງ", "ລອງໃໝ່ບໍ່ເກີນສາມຄັ້ງ"),
+            ("កំណត់", "ការហៅទៅធនាគារត្រូវព្យាយាមម្តងទៀត", "ត្រូវព្យាយាមម្តងទៀត"),
+            ("재시도 제한", "은행 호출은 최대 세 번까지 다시 시도한다", "최대 세 번까지 다시 시도한다"),
+        ] {
+            let items = [item(title, text)];
+            let quotes = Quotes::of(&items);
+            for phrase in [title, part, text] {
+                let out = quotes.remove(&format!("The ticket says {phrase}, but seven."));
+                assert!(out.contains("The ticket says [words of PROJ-1]"), "{phrase}: {out}");
+                assert!(out.ends_with(" but seven."), "{out}");
+                assert!(!out.contains(phrase), "{out}");
+            }
+            assert_eq!(quotes.remove("別の文。再試"), "別の文。再試", "other words, and fewer of them");
+        }
+    }
+
+    #[test]
+    fn short_titles_sentences_and_quotations_are_replaced() {
+        let text = "Never log PINs. Refunds go to treasury v1.2 only!\n- ship it Friday\nThe limit is at most three per call and day.";
+        let items = [item("Kill switch", text)];
+        let quotes = Quotes::of(&items);
+        for (given, expected) in [
+            ("a kill  switch is missing", "a [words of PROJ-1] is missing"),
+            ("It says: never log PINs", "It says: [words of PROJ-1]"),
+            ("refunds go to Treasury v1.2 only.", "[words of PROJ-1]."),
+            ("We should *ship it* Friday", "We should [words of PROJ-1]"),
+            ("it wants \"at most three\" here", "it wants \"[words of PROJ-1]\" here"),
+            ("it wants “at most three” here", "it wants “[words of PROJ-1]” here"),
+            ("it wants «At most three» here", "it wants «[words of PROJ-1]» here"),
+            ("a \" stray mark, and \"at most three\"", "a \" stray mark, and \"[words of PROJ-1]\""),
+        ] {
+            assert_eq!(quotes.remove(given), expected);
+        }
+        for other in ["at most three", "`log`", "the \"limit\"", "it logs a PIN", "kills a switch", "\"at\" \"most\""] {
+            assert_eq!(quotes.remove(other), other);
+        }
+        let items = [item("Reauthentication", "")];
+        assert_eq!(Quotes::of(&items).remove("no reauthentication"), "no [words of PROJ-1]", "a long word");
+    }
+
+    #[test]
+    fn code_has_words_of_a_ticket_from_three_words_on() {
+        let items = [item("Kill switch", "Never log PINs.\nmaximum retries\n")];
+        let quotes = Quotes::of(&items);
+        assert!(quotes.is_in_code("    # never log PINs\n    return None"));
+        for code in ["let kill_switch = 3;", "maximum_retries = 3", ""] {
+            assert!(!quotes.is_in_code(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_long_ticket_is_matched_by_its_own_words_only() {
+        let text: String = (0..20_000).map(|n| format!("w{n} ")).collect();
+        let items = [item("", &text)];
+        let quotes = Quotes::of(&items);
+        assert_eq!(quotes.remove("w7 w8 w9 w10 w11 w12"), "[words of PROJ-1]");
+        assert_eq!(quotes.remove("w7 w8 w9 w11 w12 w13"), "w7 w8 w9 w11 w12 w13");
     }
 }

@@ -57,6 +57,10 @@ fn without_words(finding: &Finding, items: &[Item], quotes: &Quotes<'_>) -> Find
     let Some(ticket) = ticket.filter(|_| finding.file().is_none()) else {
         let mut out = finding.with_texts(|text| quotes.remove(text));
         out.disputed = finding.disputed.as_deref().map(|text| quotes.remove(text));
+        // Code with parts replaced could not be applied.
+        if finding.replacement().is_some_and(|code| quotes.is_in_code(code)) {
+            out.drop_replacement();
+        }
         return out;
     };
     let mut out = finding.with_texts(|_| String::new());

@@ -11,7 +11,9 @@ use crate::diff::{self, Attribute, Body, ChangeKind, FileChange, FileMode, LineN
 use crate::error::{Error, Result};
 use crate::finding::{Confidence, Finding, Origin};
 use crate::git::Repo;
+use crate::policy::RulesPolicy;
 use crate::review::Review;
+use crate::rules::RuleSet;
 use crate::untrusted;
 use crate::wire;
 use std::collections::{BTreeMap, BTreeSet};
@@ -374,6 +376,13 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
+/// Returns the lines of a text that have a secret, with the same lines masked.
+fn masked_lines<'t>(rules: &RuleSet, text: &'t [u8]) -> Vec<(&'t [u8], Vec<u8>)> {
+    let masked = rules.mask(text);
+    let pairs = text.split(|b| *b == b'\n').zip(masked.split(|b| *b == b'\n'));
+    pairs.filter(|(line, masked)| line != masked).map(|(line, masked)| (line, masked.to_vec())).collect()
+}
+
 fn has_conflict(text: &[u8]) -> bool {
     lines(text).any(is_marker)
 }
@@ -539,6 +548,32 @@ impl Edits {
             diff::unified::write(&FileChange { entry, body }, &mut out);
         }
         out
+    }
+
+    /// Returns the patch for display: secrets are masked.
+    ///
+    /// # Errors
+    /// Incomplete: the rules that find secrets cannot be built.
+    pub fn shown_patch(&self) -> Result<String> {
+        Ok(self.masked_patch(&RuleSet::new(&RulesPolicy::default(), &[])?))
+    }
+
+    /// Returns the patch with secrets masked. A secret of several lines is found in the files, and not in a patch.
+    pub fn masked_patch(&self, rules: &RuleSet) -> String {
+        let texts: Vec<&[u8]> =
+            self.files.iter().flat_map(|e| [e.before.as_deref(), Some(e.after.as_slice())]).flatten().collect();
+        let masked: BTreeMap<&[u8], Vec<u8>> = texts.into_iter().flat_map(|text| masked_lines(rules, text)).collect();
+        let patch = self.patch();
+        let mut out = Vec::with_capacity(patch.len());
+        for line in patch.split_inclusive(|b| *b == b'\n') {
+            let (mark, rest) = line.split_at(line.len().min(1));
+            let content = rest.strip_suffix(b"\n").unwrap_or(rest);
+            match masked.get(content) {
+                Some(masked) => out.extend([mark, masked, &rest[content.len()..]].concat()),
+                None => out.extend_from_slice(line),
+            }
+        }
+        String::from_utf8_lossy(&rules.mask(&out)).into_owned()
     }
 
     /// Writes the files. Each is replaced as a whole, and only if all are as they were read.

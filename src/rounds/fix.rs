@@ -32,9 +32,9 @@ use crate::wire::fixing::{Attempt, AttemptVerdict, Fix, FixOutcome, Plan, Step};
 use crate::wire::stored::Session;
 use allowance::Allowance;
 use copy::Copy;
-use guard::{Bounds, Changed};
+use guard::{Bounds, Changed, Surroundings};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use testing::Tests;
 use verdict::Verification;
@@ -97,6 +97,7 @@ pub struct Fixing {
     findings: Vec<wire::Finding>,
     chosen: Chosen,
     allowed: Globs,
+    around: Surroundings,
     allowance: Allowance,
     fix: Fix,
     changes: Vec<Changed>,
@@ -125,6 +126,7 @@ impl Fixing {
         let (findings, chosen) = chosen(&list(&here, &session)?, &ask)?;
         let allowed = Globs::new(&ask.allowed).map_err(|e| Error::usage(format!("--allow: {e}")))?;
         let base = Copy::of_worktree(&repo, world.env, world.stop)?;
+        let around = surroundings(&repo, &policy, &base);
         let allowance = Allowance::new(&policy, &ask.request.overrides);
         let fix = Fix::new(ask.via, findings.iter().map(|f| f.id.clone()).collect(), world.now);
         let mut fixing = Self {
@@ -142,6 +144,7 @@ impl Fixing {
             findings,
             chosen,
             allowed,
+            around,
             allowance,
             fix,
         };
@@ -210,10 +213,9 @@ impl Fixing {
 
     /// Returns why each path may not be changed without a person's consent, of those that may not.
     pub fn forbidden<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Vec<(String, &'static str)> {
-        let of_policy = self.paths_of_policy();
         let class = |path: &str| {
             let path = RepoPath::from(path);
-            let class = guard::class_of(&path, &of_policy).filter(|_| !self.allowed.matches(&path))?;
+            let class = guard::class_of(&path, &self.around).filter(|_| !self.allowed.matches(&path))?;
             Some((path.to_wire(), class))
         };
         paths.into_iter().filter_map(class).collect()
@@ -372,7 +374,7 @@ impl Fixing {
         attempt.execution_output = self.rules.masked(&format!("{}{problem}", report.summary));
         let (changes, refused) = self.restored(&consulted.drafts)?;
         attempt.files = changes.iter().map(|c| c.path.to_wire()).collect();
-        attempt.patch = String::from_utf8_lossy(&self.rules.mask(&patch_of(&changes))).into_owned();
+        attempt.patch = edits_of(&changes).masked_patch(&self.rules);
         if !refused.is_empty() {
             return fail(attempt, AttemptVerdict::Rejected, refused);
         }
@@ -438,8 +440,7 @@ impl Fixing {
     /// Returns what a fix may not do and does, for people.
     fn violations(&mut self, changes: &[Changed], copy: &Copy) -> Result<Vec<String>> {
         let of_findings = self.findings.iter().filter_map(|f| Some(RepoPath::from(f.file.as_deref()?))).collect();
-        let of_policy = self.paths_of_policy();
-        let bounds = Bounds { allowed: &self.allowed, of_findings: &of_findings, of_policy: &of_policy };
+        let bounds = Bounds { allowed: &self.allowed, of_findings: &of_findings, around: &self.around };
         let violations = guard::violations(changes, &bounds);
         self.refused = violations.iter().map(|v| v.path.to_wire()).collect();
         let mut out: Vec<String> = violations
@@ -461,12 +462,6 @@ impl Fixing {
             }
         }
         Ok(out)
-    }
-
-    fn paths_of_policy(&self) -> Vec<String> {
-        let policy = &self.policy;
-        let named = policy.rules.paths.iter().chain(&policy.review.conventions);
-        named.cloned().chain([policy.history.path.clone()]).collect()
     }
 
     fn backends(&self) -> Vec<String> {
@@ -546,7 +541,17 @@ impl Fixing {
 
     /// Returns the verified change as a patch of the worktree when the fix began.
     pub fn patch(&self) -> Vec<u8> {
-        patch_of(&self.changes)
+        edits_of(&self.changes).patch()
+    }
+
+    /// Returns the verified change for display: secrets are masked.
+    pub fn shown_patch(&self) -> String {
+        edits_of(&self.changes).masked_patch(&self.rules)
+    }
+
+    /// Returns the top of the worktree.
+    pub fn top(&self) -> &Path {
+        &self.place.top
     }
 
     /// Merges the verified change with the worktree as it is now, and writes it. The index stays.
@@ -576,17 +581,35 @@ impl Fixing {
     }
 }
 
+/// Returns what the guard has to know of the repository before the fix.
+fn surroundings(repo: &Repo, policy: &Policy, base: &Copy) -> Surroundings {
+    let named = policy.rules.paths.iter().chain(&policy.review.conventions);
+    let top = repo.worktree().map(|top| top.canonicalize().unwrap_or_else(|_| top.to_owned()));
+    let below_top = |path: &Path| {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Some(path.strip_prefix(top.as_ref()?).ok()?.to_str()?.to_owned())
+    };
+    let hooks = repo.hooks().ok().filter(|hooks| hooks.configured.is_some());
+    let around = Surroundings {
+        of_policy: named.cloned().chain([policy.history.path.clone()]).collect(),
+        of_hooks: hooks.and_then(|hooks| below_top(&hooks.path)).into_iter().collect(),
+        tree: base.files().clone(),
+        ..Surroundings::default()
+    };
+    around.with_scripts(&|path| base.read(path).ok().flatten(), policy.tests.command.as_deref())
+}
+
 /// Lines around a finding.
 const AROUND: usize = 4;
 
 /// How long the tests may take.
 const TESTS: Duration = Duration::from_secs(600);
 
-/// Returns a fix as a patch.
-fn patch_of(changes: &[Changed]) -> Vec<u8> {
+/// Returns a fix as edits of the worktree when it began, for a patch.
+fn edits_of(changes: &[Changed]) -> Edits {
     let place = PathBuf::new();
     let rewrite = |c: &Changed| Rewrite { path: c.path.clone(), base: c.before.clone(), after: c.after.clone() };
-    Edits::unmerged(&place, changes.iter().map(rewrite)).patch()
+    Edits::unmerged(&place, changes.iter().map(rewrite))
 }
 
 /// Chooses the findings.

@@ -81,6 +81,12 @@ pub(crate) fn is_documentation(path: &[u8]) -> bool {
     matches!(extension(name).as_str(), "md" | "mdx" | "rst" | "adoc") || folders.split('/').any(|f| f == "docs")
 }
 
+/// Returns true if the extension of a path is one of program text.
+pub(crate) fn is_program_text(path: &[u8]) -> bool {
+    let path = String::from_utf8_lossy(path);
+    PROGRAM.contains(&extension(&path).as_str())
+}
+
 /// Tells whether a path may be that of a test.
 pub(crate) fn may_be_test(path: &[u8]) -> bool {
     of(path) != Role::Program

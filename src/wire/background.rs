@@ -7,11 +7,15 @@ use std::collections::BTreeMap;
 /// Version of the stored formats and of the answer.
 pub const VERSION: u32 = 1;
 
-/// The queue of one repository, in `queue.json`. At most one review runs and one waits.
+/// The queue of one repository, in `queue.json`. At most one review runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     pub version: u32,
+    /// The commit that was made first, of those that wait.
     pub waiting: Option<Waiting>,
+    /// The others: of other branches and worktrees.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<Waiting>,
     pub running: Option<Running>,
     pub last: Option<Last>,
 }
@@ -39,6 +43,24 @@ pub struct Order {
     /// How many reviews of it ended before they were complete, without a reason.
     #[serde(default)]
     pub attempts: u32,
+    /// Short name of the branch that was checked out; null if HEAD was detached.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// The commit before the change, if there is nowhere to push and the change has several commits.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// Earlier commits of the queue that its review covers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covers: Vec<Covered>,
+}
+
+/// An earlier commit of the queue that the review of a later one covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Covered {
+    /// Full object ID.
+    pub commit: String,
+    /// Where the review of the later commit has to begin, if there is nowhere to push.
+    pub from: Option<String>,
 }
 
 /// Arguments of a pre-push hook.
@@ -155,6 +177,9 @@ pub struct Status {
     pub is_hook_installed: bool,
     pub running: Option<Running>,
     pub pending: Option<Waiting>,
+    /// Commits that wait after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pending_later: Vec<Waiting>,
     pub last: Option<Last>,
     pub cost: Cost,
     pub log: String,

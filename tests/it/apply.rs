@@ -77,6 +77,35 @@ fn a_patch_is_shown_or_written_and_git_takes_it() {
 }
 
 #[test]
+fn a_patch_file_is_never_written_over_another_file() {
+    let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
+    std::fs::write(repo.path().join("mine.patch"), "mine").unwrap();
+    std::os::unix::fs::symlink("nowhere", repo.path().join("link.patch")).unwrap();
+    for (args, name) in [(&["F1"][..], "mine.patch"), (&["F1"], "link.patch"), (&["--all-safe"], "mine.patch")] {
+        let run = apply(&repo, &[args, &["--patch", name]].concat(), 2);
+        assert!(run.stderr.contains(&format!("{name} exists and is not overwritten")), "{}", run.stderr);
+        let (_, hint) = run.stderr.split_once("hint: choose another name: claude-reviewer ").unwrap();
+        let words: Vec<&str> = hint.split_whitespace().collect();
+        let run = repo.reviewer(&words).run(0);
+        assert!(run.stdout.contains("-2.patch"), "{}", run.stdout);
+    }
+    assert_eq!(text(&repo, "mine.patch"), "mine");
+    assert!(!repo.path().join("nowhere").exists());
+}
+
+#[test]
+fn sec_01_a_dry_run_shows_no_secret_of_the_lines_around_a_replacement() {
+    let key = crate::support::line_with_key();
+    let secret = key.rsplit(' ').next().unwrap().trim().to_owned();
+    let (repo, _server) = reviewed(&CODE.replacen("\n\n", &format!("\n{key}"), 1), vec![claim(5, None, BAD, GOOD)]);
+    let all = repo.reviewer(&["findings", "--format", "json"]).run(0).json();
+    let is_claim = |f: &&serde_json::Value| f["origin"] == "openai";
+    let id = all["findings"].as_array().unwrap().iter().find(is_claim).unwrap()["id"].as_str().unwrap().to_owned();
+    let shown = apply(&repo, &[&id, "--dry-run"], 0).stdout;
+    assert!(shown.contains("***") && shown.contains(GOOD) && !shown.contains(&secret), "{shown}");
+}
+
+#[test]
 fn several_replacements_of_one_file_are_written_at_once() {
     let claims = vec![
         claim(1, Some(2), "import os", "import sys\nimport os\n"),

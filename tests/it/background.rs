@@ -285,6 +285,65 @@ fn of_several_commits_the_one_that_runs_and_the_newest_are_reviewed() {
 }
 
 #[test]
+fn commits_of_other_branches_wait_and_are_all_reviewed() {
+    for has_remote in [true, false] {
+        let desk = Desk::gated();
+        if !has_remote {
+            desk.repo.git(&["remote", "remove", "origin"]);
+        }
+        let first = desk.commit("a.py");
+        assert_eq!(desk.running()["order"]["commit"], first.as_str());
+        let second = desk.commit("b.py");
+        desk.repo.git(&["checkout", "-q", "-b", "other", "HEAD~2"]);
+        let third = desk.commit("c.py");
+        let status = desk.status();
+        assert_eq!(status["pending"]["order"]["commit"], second.as_str(), "{status:#}");
+        assert_eq!(status["pending_later"][0]["order"]["commit"], third.as_str(), "{status:#}");
+        let human = desk.repo.reviewer(&["status"]).run(0).stdout;
+        assert!(human.contains(&second[..12]) && human.contains(&third[..12]), "{human}");
+        desk.gate.open();
+        let status = desk.settled();
+        assert_eq!(status["last"]["commit"], third.as_str());
+        let files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
+        assert!(["a.py", "b.py", "c.py"].iter().all(|f| files.iter().any(|asked| asked == f)), "{files:?}");
+        assert_eq!(desk.server.most_in_flight(), 1);
+    }
+}
+
+#[test]
+fn without_a_remote_a_killed_review_and_quick_commits_lose_nothing() {
+    let desk = Desk::gated();
+    desk.repo.git(&["remote", "remove", "origin"]);
+    desk.commit("a.py");
+    kill("-KILL", desk.asking());
+    for file in ["b.py", "c.py", "d.py"] {
+        desk.commit(file);
+    }
+    let last = desk.head();
+    desk.gate.open();
+    let status = desk.settled();
+    assert_eq!(status["last"]["commit"], last.as_str(), "{status:#}");
+    assert!(status["pending"].is_null(), "{status:#}");
+    let files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
+    for file in ["a.py", "b.py", "c.py", "d.py"] {
+        assert!(files.iter().any(|asked| asked == file), "{file} is not in {files:?}");
+    }
+}
+
+#[test]
+fn an_amended_commit_replaces_the_one_that_waits() {
+    let desk = Desk::gated();
+    desk.commit("a.py");
+    desk.running();
+    desk.commit("b.py");
+    desk.repo.stage("b.py", "AMENDED = 1\n");
+    desk.repo.git(&["commit", "-q", "--amend", "--no-edit"]);
+    let status = desk.status();
+    assert_eq!(status["pending"]["order"]["commit"], desk.head().as_str(), "{status:#}");
+    assert!(status["pending_later"].is_null(), "{status:#}");
+}
+
+#[test]
 fn commits_of_a_rebase_are_not_reviewed() {
     let desk = Desk::new();
     for file in ["a.py", "b.py", "c.py"] {

@@ -276,6 +276,34 @@ fn dsp_05_a_fix_does_not_touch_what_checks_the_code() {
 }
 
 #[test]
+fn dsp_05_a_fix_does_not_end_the_test_run_or_replace_its_runner() {
+    let fixed = edit("a.py", BAD, GOOD);
+    for (edits, reason) in [
+        (create("test_0.py", "import os\nos._exit(0)\n"), "can end a test run with success"),
+        (
+            create("tests/__init__.py", "import pytest\npytest.skip(allow_module_level=True)\n"),
+            "loaded before the tests",
+        ),
+        (create("pytest.py", "print('1 passed')\n"), "named like a module of a test runner"),
+        (create("a.pth", "import os\n"), "Python runs when it starts"),
+        (edit("a.py", "import os\n", "import os\nos._exit(0)\n"), "can end a test run with success"),
+        (edit("qa/run.py", "1", "2"), "run by a CI file"),
+        (edit("lib/checks/all", "1", "2"), "run by a CI file"),
+        (create("etc/githooks.d/x", "1\n"), "is a hook"),
+    ] {
+        let case = Case::new(vec![vec![fixed.clone(), edits]]);
+        case.repo.stage("tests/test_a.py", "def test_a():\n    assert 1\n").stage("qa/run.py", "x = 1\n");
+        case.repo
+            .stage("lib/checks/all", "x = 1\n")
+            .stage("package.json", r#"{"scripts": {"lint": "lib/checks/all"}}"#);
+        case.repo.stage(".gitlab-ci.yml", "a:\n  script:\n    - python qa/run.py\n").commit("checks");
+        case.repo.git(&["config", "core.hooksPath", "etc/githooks.d"]);
+        case.refused(&["F1"], 1, reason);
+        assert_eq!(case.verdicts(), ["forbidden"; 3]);
+    }
+}
+
+#[test]
 fn dsp_05_an_assertion_that_goes_is_no_fix() {
     let test = "from a import mean\n\n\ndef test_mean():\n    assert mean([2], 1) == 2\n";
     for edits in [
@@ -362,9 +390,82 @@ fn a_fix_keeps_later_edits_of_other_lines_and_refuses_others() {
     let run = case.fix(&["F1"]);
     assert_eq!(run.code, 2, "{}", run.stdout);
     assert!(run.stderr.contains("a.py was edited in the same lines meanwhile; nothing was written"), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: merge it by hand: git apply --3way "), "{}", run.stderr);
+    let (command, kept) = kept_patch(&run);
     assert_eq!(case.text("a.py"), CODE.replace(BAD, "    x = 0"));
     assert_eq!(case.stored()[1]["outcome"], json!("conflict"));
+    assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+    // The hint can be run from any folder, and leaves what it cannot merge beside the file.
+    let shell =
+        |command: &str| std::process::Command::new("sh").args(["-c", command]).current_dir("/").output().unwrap();
+    let said = shell(&command);
+    assert!(case.text("a.py.rej").contains(GOOD), "{}", String::from_utf8_lossy(&said.stderr));
+    // The next fix keeps its patch beside one of another repository.
+    let other = PathBuf::from(kept.to_str().unwrap().replace("-2.patch", "-3.patch"));
+    std::fs::write(&other, "another").unwrap();
+    std::fs::write(case.repo.path().join("a.py"), CODE).unwrap();
+    let (_, next) = kept_patch(&case.fix(&["F1"]));
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "another");
+    assert!(next != kept && next != other && std::fs::read_to_string(&next).unwrap().contains(GOOD), "{next:?}");
+}
+
+/// Returns the command of the hint of a fix that conflicts, and the patch that it applies.
+fn kept_patch(run: &Run) -> (String, PathBuf) {
+    let hint = run
+        .stderr
+        .lines()
+        .find_map(|line| line.split_once("hint: merge it by hand"))
+        .unwrap_or_else(|| panic!("{}", run.stderr));
+    let (_, command) = hint.1.split_once(": ").unwrap();
+    (command.to_owned(), PathBuf::from(command.rsplit(' ').next().unwrap()))
+}
+
+#[test]
+fn a_patch_file_is_never_written_over_another_file() {
+    let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
+    let top = case.repo.path();
+    std::fs::write(top.join("mine.patch"), "mine").unwrap();
+    std::os::unix::fs::symlink("nowhere", top.join("link.patch")).unwrap();
+    std::os::unix::fs::symlink("mine.patch", top.join("link")).unwrap();
+    std::fs::create_dir(top.join("folder")).unwrap();
+    for name in ["mine.patch", "link.patch", "link", "folder"] {
+        let asked = case.server.questions().len();
+        let run = case.refused(&["F1", "--patch", name], 2, &format!("{name} exists and is not overwritten"));
+        assert!(
+            run.stderr.contains("hint: choose another name: claude-reviewer fix F1 --session latest --patch "),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(case.server.questions().len(), asked, "a model was paid");
+    }
+    assert!(!top.join("nowhere").exists());
+    let run = case.fix(&["F1", "--patch", "it's new.patch"]);
+    let (_, command) = run.stdout.split_once("apply it with: ").unwrap();
+    let done = std::process::Command::new("sh").args(["-c", command.trim()]).current_dir(&top).status().unwrap();
+    assert!(done.success(), "{command}");
+    assert_eq!(case.text("a.py"), CODE.replace(BAD, GOOD));
+}
+
+#[test]
+fn sec_01_a_fix_shows_no_secret_of_the_lines_around_it() {
+    let key = crate::support::line_with_key();
+    let secret = key.rsplit(' ').next().unwrap().trim().to_owned();
+    let code = CODE.replacen("\n\n", &format!("\n{key}"), 1);
+    let fixed = vec![edit("a.py", BAD, GOOD)];
+    let case = Case::with(&code, vec![fixed], "", Box::new(|_| None));
+    let id = claim_id(&case);
+    let run = case.fix(&[&id, "--patch", "raw.patch"]);
+    assert!(
+        run.code == 0 && run.stdout.contains("***") && !run.stdout.contains(&secret),
+        "{}\n{}",
+        run.stdout,
+        run.stderr
+    );
+    assert!(!case.stored().to_string().contains(&secret));
+    // The patch for git has all bytes.
+    assert!(case.text("raw.patch").contains(&secret));
+    let run = case.fix(&[&id]);
+    assert!(run.code == 0 && !run.stdout.contains(&secret), "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(case.text("a.py"), code.replace(BAD, GOOD));
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn apply_finding(call: &Call<'_>) -> Result<Answer> {
         review_id: review,
         applied: edits.applied.clone(),
         files: edits.paths().map(RepoPath::to_wire).collect(),
-        patch: String::from_utf8_lossy(&edits.patch()).into_owned(),
+        patch: edits.shown_patch()?,
         gone: effect.gone,
         still_there: effect.still_there,
         unchecked: effect.unchecked,

@@ -113,6 +113,11 @@ impl Copy {
         &self.env
     }
 
+    /// Returns all files.
+    pub(super) fn files(&self) -> &BTreeSet<RepoPath> {
+        &self.files
+    }
+
     /// Returns the files that git does not track.
     pub(super) fn new_files(&self) -> &[RepoPath] {
         &self.new

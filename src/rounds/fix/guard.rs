@@ -3,8 +3,11 @@
 //! A person can allow a path by name. Deleting or weakening a check is not a fix, so tests may gain lines and lose none that
 //! check something.
 
+mod ends;
 mod manifest;
+mod named;
 mod paths;
+mod shadow;
 mod tests_of;
 
 use crate::diff::{self, RepoPath};
@@ -35,8 +38,28 @@ pub struct Bounds<'a> {
     pub allowed: &'a Globs,
     /// Files of the findings: a line of a test that a finding is about may change.
     pub of_findings: &'a BTreeSet<RepoPath>,
+    pub around: &'a Surroundings,
+}
+
+/// The repository before the fix.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
     /// Folders of team rules and of stored reviews, and files of conventions, as policy names them.
-    pub of_policy: &'a [String],
+    pub of_policy: Vec<String>,
+    /// The folder of hooks that git's configuration names.
+    pub of_hooks: Vec<String>,
+    /// The files that CI files, hooks and scripts of packages run.
+    pub run_by_checks: BTreeSet<RepoPath>,
+    pub tree: BTreeSet<RepoPath>,
+}
+
+impl Surroundings {
+    /// Finds the files that checks run. `command`: the policy's command for tests.
+    #[must_use]
+    pub fn with_scripts(mut self, read: &dyn Fn(&RepoPath) -> Option<Vec<u8>>, command: Option<&str>) -> Self {
+        self.run_by_checks = named::run_by_checks(&self.tree, read, command);
+        self
+    }
 }
 
 /// Comments that turn checks off, in lower case.
@@ -111,12 +134,17 @@ pub fn violations(changes: &[Changed], bounds: &Bounds<'_>) -> Vec<Violation> {
 }
 
 /// Returns why a person should be asked about a path before a model changes it; `None`: a fix may change it.
-pub fn class_of(path: &RepoPath, of_policy: &[String]) -> Option<&'static str> {
-    paths::class(path, of_policy)
+pub fn class_of(path: &RepoPath, around: &Surroundings) -> Option<&'static str> {
+    let own = paths::class(path, &around.of_policy);
+    let hook = || paths::is_below(path, &around.of_hooks).then_some(paths::HOOK);
+    let script =
+        || around.run_by_checks.contains(path).then_some("run by a CI file, a hook, or a script that checks the code");
+    let shadow = || if around.tree.contains(path) { None } else { shadow::class(path, &around.tree) };
+    own.or_else(hook).or_else(script).or_else(shadow)
 }
 
 fn violation(change: &Changed, bounds: &Bounds<'_>) -> Option<String> {
-    if let Some(class) = paths::class(&change.path, bounds.of_policy) {
+    if let Some(class) = class_of(&change.path, bounds.around) {
         return Some(format!("is {class}"));
     }
     let before = change.before.as_deref().unwrap_or_default();
@@ -128,6 +156,10 @@ fn violation(change: &Changed, bounds: &Bounds<'_>) -> Option<String> {
     }
     if let Some(comment) = suppression(before, &change.after) {
         return Some(format!("gains a comment that turns off a check: {comment}"));
+    }
+    if let Some(line) = ends::ends(&change.path, before, &change.after) {
+        let line: String = String::from_utf8_lossy(line.trim_ascii()).chars().take(80).collect();
+        return Some(format!("gains a line that can end a test run with success, or skip tests: {line}"));
     }
     tests_of::weakened(change, bounds.of_findings.contains(&change.path))
 }

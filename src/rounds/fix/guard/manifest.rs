@@ -41,7 +41,7 @@ const TOML_KEYS: &[&str] = &[
 pub(super) fn changed(path: &RepoPath, before: &[u8], after: &[u8]) -> Option<&'static str> {
     let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
     match name.as_str() {
-        "package.json" | "composer.json" | "deno.json" => {
+        "package.json" | "composer.json" | "deno.json" | "deno.jsonc" => {
             let read = |text: &[u8]| serde_json::from_slice::<Json>(text).ok().map(without_data);
             is_changed(before, after, read).then_some("scripts or settings of the package")
         }

@@ -8,6 +8,8 @@ struct Class {
     name: &'static str,
     /// Names of files or folders, anywhere in a path.
     parts: &'static [&'static str],
+    /// Names of files without the extension of a configuration.
+    bases: &'static [&'static str],
     /// Names of files.
     files: &'static [&'static str],
     /// First letters of the name of a file.
@@ -16,17 +18,93 @@ struct Class {
     ends: &'static [&'static str],
 }
 
+/// The name of the class of CI files.
+pub(super) const CI: &str = "a CI file";
+/// The name of the class of hooks.
+pub(super) const HOOK: &str = "a hook";
+/// Extensions of configurations. A tool that reads one of them often reads others too.
+const CONFIGURATIONS: &[&str] = &[
+    "yml",
+    "yaml",
+    "json",
+    "jsonc",
+    "json5",
+    "toml",
+    "ini",
+    "cfg",
+    "conf",
+    "xml",
+    "hcl",
+    "kdl",
+    "pkl",
+    "cue",
+    "star",
+    "jsonnet",
+    "neon",
+    "dist",
+    "rc",
+    "properties",
+];
+/// Extensions of scripts of a shell; the empty one is that of a program without one.
+const SHELLS: &[&str] = &["", "sh", "bash", "zsh", "fish", "ps1", "bat", "cmd"];
+/// Words in the name of a script that checks the code.
+const CHECKS: &[&str] =
+    &["test", "tests", "ci", "lint", "check", "checks", "verify", "coverage", "precommit", "validate"];
+/// Folders with tools of a project.
+const TOOLS: &[&str] = &[
+    "scripts",
+    "script",
+    "tools",
+    "tool",
+    "bin",
+    "dev",
+    "devtools",
+    "hack",
+    "build",
+    "etc",
+    "contrib",
+    "misc",
+    "infra",
+    "ops",
+    "util",
+    "utils",
+    ".config",
+    "config",
+    "git",
+    "make",
+    "support",
+    "automation",
+    "devops",
+    "deploy",
+];
+
 static CLASSES: &[Class] = &[
     Class {
         name: "policy of the review or a decision on findings",
         parts: &[".reviews"],
+        bases: &[],
         files: &[],
         starts: &[".claude-reviewer"],
         ends: &[],
     },
     Class {
-        name: "a hook",
-        parts: &[".husky", ".githooks", ".git-hooks", "git-hooks", "githooks", "lefthook", ".lefthook"],
+        name: HOOK,
+        parts: &[".hooks", ".husky", ".githooks", ".git-hooks", "git-hooks", "githooks", "lefthook", ".lefthook"],
+        bases: &[
+            ".pre-commit-config",
+            ".pre-commit-hooks",
+            ".overcommit",
+            "prek",
+            ".lintstagedrc",
+            ".commitlintrc",
+            ".huskyrc",
+            "lefthook",
+            ".lefthook",
+            "lefthook-local",
+            ".lefthook-local",
+            ".simple-git-hooks",
+            "simple-git-hooks",
+        ],
         files: &[
             ".pre-commit-config.yaml",
             ".pre-commit-config.yml",
@@ -58,8 +136,17 @@ static CLASSES: &[Class] = &[
         ends: &[],
     },
     Class {
-        name: "a CI file",
+        name: CI,
         parts: &[
+            ".builds",
+            ".prow",
+            ".evergreen",
+            ".zuul.d",
+            "zuul.d",
+            ".taskcluster",
+            ".scrutinizer",
+            ".travis",
+            ".jenkins",
             ".github",
             ".gitlab",
             ".circleci",
@@ -77,7 +164,57 @@ static CLASSES: &[Class] = &[
             ".harness",
             ".concourse",
         ],
+        bases: &[
+            ".build",
+            ".zuul",
+            "zuul",
+            "zuul.d",
+            "wercker",
+            "screwdriver",
+            "codefresh",
+            "bitrise",
+            "shippable",
+            "codecov",
+            ".codecov",
+            ".coveralls",
+            "renovate",
+            ".renovaterc",
+            ".mergify",
+            "mergify",
+            "dependabot",
+            "netlify",
+            "vercel",
+            "action",
+            "evergreen",
+            ".evergreen",
+            ".semaphore",
+            "buildkite",
+            ".buildkite",
+            ".buddy",
+            ".scrutinizer",
+            ".codeclimate",
+            ".sonarcloud",
+            ".deepsource",
+            ".pullapprove",
+            ".bors",
+            "bors",
+            ".cirun",
+            ".packit",
+            ".vsts-ci",
+            ".peridot",
+            ".prow",
+            ".taskcluster",
+            ".magnum",
+            ".builds",
+            ".lgtm",
+            "lgtm",
+            ".hound",
+            ".houndci",
+            ".restyled",
+        ],
         files: &[
+            "jenkinsfile",
+            "appveyor.yml",
             "action.yml",
             "action.yaml",
             "wercker.yml",
@@ -119,6 +256,7 @@ static CLASSES: &[Class] = &[
     Class {
         name: "a file of git or of its host",
         parts: &[".git"],
+        bases: &[],
         files: &["codeowners"],
         starts: &[".git"],
         ends: &[],
@@ -142,6 +280,7 @@ static CLASSES: &[Class] = &[
             ".opencode",
             ".aider",
         ],
+        bases: &[".mcp", "opencode", ".clinerules", ".cursorrules"],
         files: &[
             "claude.md",
             "claude.local.md",
@@ -162,7 +301,58 @@ static CLASSES: &[Class] = &[
     },
     Class {
         name: "a configuration of tests",
-        parts: &["__snapshots__", "__mocks__", ".nextest", "testdata", "golden", "goldens", "snapshots"],
+        parts: &[
+            ".jest",
+            ".mocha",
+            ".vitest",
+            ".pytest",
+            ".cypress",
+            ".playwright",
+            "step_definitions",
+            "__snapshots__",
+            "__mocks__",
+            ".nextest",
+            "testdata",
+            "golden",
+            "goldens",
+            "snapshots",
+        ],
+        bases: &[
+            "pytest",
+            ".pytest",
+            "tox",
+            ".tox",
+            "nextest",
+            ".coveragerc",
+            "nose",
+            ".noserc",
+            ".nycrc",
+            ".c8rc",
+            ".mocharc",
+            ".avarc",
+            ".taprc",
+            ".jestrc",
+            ".testcaferc",
+            "testng",
+            "xunit.runner",
+            "behat",
+            "codeception",
+            "cucumber",
+            ".rspec",
+            "tarpaulin",
+            ".tarpaulin",
+            "wallaby",
+            "karma",
+            "jasmine",
+            "protractor",
+            "wdio",
+            ".simplecov",
+            "cypress",
+            "cypress.env",
+            "behave",
+            ".behaverc",
+            "spectral",
+        ],
         files: &[
             "conftest.py",
             "pytest.ini",
@@ -237,7 +427,68 @@ static CLASSES: &[Class] = &[
     },
     Class {
         name: "a configuration of a linter or a checker",
-        parts: &[".semgrep", ".codeql", ".snyk", ".bandit"],
+        parts: &[".eslint", ".ruff", ".semgrep", ".codeql", ".snyk", ".bandit"],
+        bases: &[
+            "ruff",
+            ".ruff",
+            ".pylintrc",
+            "pylintrc",
+            ".flake8",
+            "flake8",
+            "mypy",
+            ".mypy",
+            "pyrightconfig",
+            "clippy",
+            ".clippy",
+            "rustfmt",
+            ".rustfmt",
+            "cargo-deny",
+            ".bandit",
+            "bandit",
+            ".semgrep",
+            "semgrep",
+            ".gitleaks",
+            "gitleaks",
+            ".hadolint",
+            ".yamllint",
+            "biome",
+            ".biome",
+            "tslint",
+            ".jshintrc",
+            ".jscsrc",
+            "phpcs",
+            ".phpcs",
+            "phpstan",
+            "psalm",
+            "detekt",
+            "checkstyle",
+            "pmd",
+            ".swiftlint",
+            ".checkov",
+            ".tflint",
+            ".oxlintrc",
+            "oxlint",
+            ".sqlfluff",
+            ".eslintrc",
+            ".stylelintrc",
+            ".prettierrc",
+            ".textlintrc",
+            ".cspell",
+            "cspell",
+            "typos",
+            "_typos",
+            ".typos",
+            ".pydocstyle",
+            ".isort",
+            ".semgrepignore",
+            ".secretlintrc",
+            ".trivy",
+            "trivy",
+            ".kics",
+            ".spectral",
+            ".vale",
+            "knip",
+        ],
         files: &[
             ".flake8",
             ".pylintrc",
@@ -325,9 +576,88 @@ static CLASSES: &[Class] = &[
         ends: &[".ruleset"],
     },
     Class {
-        name: "a build script",
-        parts: &[".cargo", ".mvn", "buildsrc", "build-logic", ".bazelci", ".devcontainer"],
+        name: "a file that a tool runs when it opens the folder",
+        parts: &[".vscode", ".idea", ".zed", ".fleet", ".run", ".direnv", ".vim", ".nvim", ".emacs.d"],
+        bases: &[],
         files: &[
+            ".envrc",
+            ".envrc.local",
+            ".exrc",
+            ".vimrc",
+            ".nvimrc",
+            ".nvim.lua",
+            ".dir-locals.el",
+            ".gdbinit",
+            ".lldbinit",
+            ".bashrc",
+            ".zshrc",
+            ".profile",
+            ".autoenv.zsh",
+        ],
+        starts: &[".autoenv"],
+        ends: &[".code-workspace", ".sublime-project"],
+    },
+    Class {
+        name: "a file that Python runs when it starts",
+        parts: &[],
+        bases: &[],
+        files: &[],
+        starts: &[],
+        ends: &[".pth", ".egg-link", "entry_points.txt"],
+    },
+    Class {
+        name: "a build script",
+        parts: &[
+            ".mise",
+            ".moon",
+            ".pants.d",
+            ".nx",
+            ".cargo",
+            ".mvn",
+            "buildsrc",
+            "build-logic",
+            ".bazelci",
+            ".devcontainer",
+        ],
+        bases: &[
+            "mise",
+            ".mise",
+            "hatch",
+            "pdm",
+            "poe_tasks",
+            "pixi",
+            "rye",
+            "pants",
+            "nx",
+            "turbo",
+            "lerna",
+            "rush",
+            "skaffold",
+            "taskfile",
+            ".taskfile",
+            "bacon",
+            "xtask",
+            ".tool-versions",
+            "cargo-make",
+            "pnpm-workspace",
+            "wireit",
+            "lage.config",
+            "devbox",
+            "devenv",
+            "melos",
+            ".yarnrc",
+        ],
+        files: &[
+            "moon.yml",
+            "moon.yaml",
+            "moon.toml",
+            "moon.pkl",
+            "build.gn",
+            "snakefile",
+            "brewfile",
+            ".tool-versions",
+            "mise.lock",
+            "tasks.toml",
             "build.rs",
             "setup.py",
             "makefile",
@@ -409,6 +739,9 @@ static CLASSES: &[Class] = &[
             "build.ts",
         ],
         starts: &[
+            "mise.",
+            ".mise.",
+            "pixi.",
             "dockerfile",
             "containerfile",
             "docker-compose",
@@ -465,30 +798,87 @@ static CLASSES: &[Class] = &[
 
 /// Returns the class of a path, to follow "is"; `None`: a fix may change it.
 pub(super) fn class(path: &RepoPath, of_policy: &[String]) -> Option<&'static str> {
-    let path = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
-    let is_below = |entry: &String| {
-        let entry = entry.trim_start_matches("./").trim_end_matches('/').to_lowercase();
-        // The name of a conventions file counts in every folder.
-        let is_named = !entry.contains('/') && path.rsplit('/').next() == Some(entry.as_str());
-        !entry.is_empty() && (path == entry || is_named || path.starts_with(&format!("{entry}/")))
-    };
-    if of_policy.iter().any(is_below) {
+    if is_below(path, of_policy) {
         return Some("named by the policy of the review");
     }
-    if path.starts_with("ci/") {
-        return Some("a CI file");
+    let path = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    if let Some(class) = of_folders(&path, name) {
+        return Some(class);
     }
     // A file of this name below the top is often one of a task queue.
     if path == "tasks.py" {
         return Some("a build script");
     }
-    let name = path.rsplit('/').next().unwrap_or(&path);
     let is_in = |class: &&Class| {
         path.split('/').any(|part| class.parts.contains(&part))
             || class.files.contains(&name)
+            || class.bases.iter().any(|base| is_configuration(name, base))
             || class.starts.iter().any(|start| name.starts_with(start))
             || class.ends.iter().any(|end| name.ends_with(end))
             || class.starts.contains(&".claude-reviewer") && path.split('/').any(|p| p.starts_with(".claude-reviewer"))
     };
     CLASSES.iter().find(is_in).map(|class| class.name)
 }
+
+/// Returns true if a path is one of the entries, below one, or has the name of one without a folder.
+pub(super) fn is_below(path: &RepoPath, entries: &[String]) -> bool {
+    let path = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
+    let has = |entry: &String| {
+        let entry = entry.trim_start_matches("./").trim_end_matches('/').to_lowercase();
+        // The name of a conventions file counts in every folder.
+        let is_named = !entry.contains('/') && path.rsplit('/').next() == Some(entry.as_str());
+        !entry.is_empty() && (path == entry || is_named || path.starts_with(&format!("{entry}/")))
+    };
+    entries.iter().any(has)
+}
+
+/// Returns true if a file has the name of a tool's configuration, with the extension of one or with none.
+fn is_configuration(name: &str, base: &str) -> bool {
+    match name.strip_prefix(base) {
+        Some("") => true,
+        Some(rest) => rest.starts_with('.') && CONFIGURATIONS.iter().any(|e| rest.rsplit('.').next() == Some(*e)),
+        None => false,
+    }
+}
+
+/// Returns the class of a path by folders whose names other folders have too: `ci`, `jenkins`, `hooks`, and those with tools.
+fn of_folders(path: &str, name: &str) -> Option<&'static str> {
+    let folders: Vec<&str> = path.split('/').rev().skip(1).collect::<Vec<_>>().into_iter().rev().collect();
+    let is_tool = |i: usize| i.checked_sub(1).is_none_or(|parent| TOOLS.contains(&folders[parent]));
+    let has = |names: &[&str]| (0..folders.len()).any(|i| names.contains(&folders[i]) && is_tool(i));
+    if has(&["ci", "jenkins", ".jenkins", "ci-scripts", "ci_scripts", "cicd", "ci-cd"]) {
+        return Some(CI);
+    }
+    let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
+    // A hook of React: `useTitle.ts`.
+    let is_react = name.starts_with("use") && matches!(extension, "ts" | "tsx" | "js" | "jsx" | "test.ts" | "test.tsx");
+    if has(&["hooks", "git-hooks"]) && !is_react || GIT_HOOKS.contains(&stem) {
+        return Some(HOOK);
+    }
+    let is_tool_folder = folders.last().is_none_or(|folder| TOOLS.contains(folder));
+    let is_check = is_tool_folder && SHELLS.contains(&extension) && stem.split(['-', '_']).any(|w| CHECKS.contains(&w));
+    is_check.then_some("a script that checks the code")
+}
+
+/// Names of git's hooks that a change runs.
+const GIT_HOOKS: &[&str] = &[
+    "pre-commit",
+    "pre-push",
+    "commit-msg",
+    "prepare-commit-msg",
+    "post-checkout",
+    "post-commit",
+    "post-merge",
+    "post-rewrite",
+    "pre-merge-commit",
+    "pre-receive",
+    "post-receive",
+    "pre-rebase",
+    "pre-applypatch",
+    "applypatch-msg",
+    "post-applypatch",
+    "pre-auto-gc",
+    "reference-transaction",
+    "fsmonitor-watchman",
+];

@@ -13,8 +13,13 @@ fn of(path: &str, before: Option<&str>, after: &str) -> Changed {
 fn why(changed: Changed, of_findings: &[&str], allowed: &[&str]) -> Option<String> {
     let of_findings = of_findings.iter().map(|p| RepoPath::from(*p)).collect();
     let allowed = Globs::new(allowed).unwrap();
-    let of_policy = ["quality/rules".to_owned(), "STYLE.md".to_owned()];
-    let bounds = Bounds { allowed: &allowed, of_findings: &of_findings, of_policy: &of_policy };
+    let around = Surroundings {
+        of_policy: vec!["quality/rules".to_owned(), "STYLE.md".to_owned()],
+        of_hooks: vec!["etc/git".to_owned()],
+        run_by_checks: [RepoPath::from("qa/run.py")].into(),
+        tree: ["qa/run.py", "pkg/tests/test_a.py", "pkg/a.py"].map(RepoPath::from).into(),
+    };
+    let bounds = Bounds { allowed: &allowed, of_findings: &of_findings, around: &around };
     violations(&[changed], &bounds).pop().map(|v| v.why)
 }
 
@@ -33,7 +38,19 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
         ("named by the policy", &["quality/rules/a.toml", "sub/style.md"]),
         (
             "a hook",
-            &[".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", "scripts/pre-push", ".lintstagedrc.json"],
+            &[
+                ".husky/pre-commit",
+                ".pre-commit-config.yaml",
+                "lefthook.yml",
+                "scripts/pre-push",
+                ".lintstagedrc.json",
+                "hooks/pre-commit.sh",
+                "hooks/check.py",
+                "tools/hooks/x",
+                "etc/git/anything",
+                "lefthook-local.json",
+                "scripts/commit-msg.py",
+            ],
         ),
         (
             "a CI file",
@@ -49,6 +66,19 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
                 "action.yml",
                 ".buildkite/pipeline.yml",
                 "deploy.Jenkinsfile",
+                "wercker.yaml",
+                "wercker.json",
+                "screwdriver.yaml",
+                ".build.yml",
+                ".builds/x.yml",
+                ".zuul.yaml",
+                "zuul.d/jobs.yaml",
+                "tools/ci/check.sh",
+                "codecov.toml",
+                "dev/ci/run.py",
+                ".evergreen.yml",
+                "jenkins/pipeline.groovy",
+                "action.json",
             ],
         ),
         ("a file of git", &[".gitattributes", ".gitignore", ".gitmodules", "sub/.gitignore", "docs/CODEOWNERS"]),
@@ -69,6 +99,11 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
                 ".config/nextest.toml",
                 "playwright.config.ts",
                 ".coveragerc",
+                "sub/dir/.pytest.toml",
+                "pytest.yaml",
+                ".jest/setup.js",
+                ".mocharc.json5",
+                "features/step_definitions/a.rb",
             ],
         ),
         (
@@ -85,6 +120,9 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
                 "mypy.ini",
                 "setup.cfg",
                 ".gitleaksignore",
+                ".pylintrc.toml",
+                ".yamllint.json",
+                "biome.yaml",
             ],
         ),
         (
@@ -109,8 +147,25 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
                 "Rakefile",
                 "flake.nix",
                 "BUILD.bazel",
+                "mise.toml",
+                ".mise.toml",
+                "mise.local.toml",
+                "hatch.toml",
+                "moon.yml",
+                "pdm.toml",
+                "sub/BUILD.gn",
             ],
         ),
+        (
+            "a tool runs",
+            &[".envrc", "sub/.envrc", ".vscode/tasks.json", ".vscode/launch.json", ".idea/x.xml", "a.code-workspace"],
+        ),
+        (
+            "a script that checks",
+            &["scripts/run-tests.sh", "bin/test", "test.sh", "run_tests.sh", "tools/lint", "dev/pre_check.ps1"],
+        ),
+        ("run by a CI file", &["qa/run.py"]),
+        ("Python runs when it starts", &["src/x.pth", "pkg.egg-info/entry_points.txt"]),
     ] {
         for path in paths {
             let found = why(of(path, Some("a\n"), "b\n"), &[], &[]).unwrap_or_default();
@@ -129,6 +184,15 @@ fn dsp_05_paths_of_what_checks_the_code_are_known_by_class() {
         "github.py",
         "src/hooks.ts",
         "config.py",
+        "src/hooks/useTitle.ts",
+        "hooks/useTitle.tsx",
+        "src/ci/provider.rs",
+        "src/check.py",
+        "scripts/release.sh",
+        "src/test_data_loader/moon.json",
+        "app/action.py",
+        "latest.sh",
+        "docs/hooks.md",
     ] {
         assert_eq!(why(of(path, Some("a\n"), "b\n"), &[], &[]), None, "{path}");
     }
@@ -235,4 +299,87 @@ fn dsp_05_suppressions_and_emptied_files_are_no_fixes() {
         assert_eq!(why(of("src/a.x", Some(&format!("a {comment}\n")), "b\n"), &[], &[]), None, "{comment} goes");
     }
     assert!(why(of("src/a.py", Some("a\n"), "\n"), &[], &[]).is_some());
+}
+
+#[test]
+fn dsp_05_new_files_that_end_a_test_run_or_shadow_its_runner_are_refused() {
+    for (path, text) in [
+        ("test_0.py", "import os\nos._exit(0)\n"),
+        ("tests/test_0.py", "import sys\n\nsys.exit(0)\n"),
+        ("tests/__init__.py", "import pytest\npytest.skip(allow_module_level=True)\n"),
+        ("pkg/tests/__init__.py", ""),
+        ("pkg/__init__.py", "x = 1\n"),
+        ("pytest.py", "print('1 passed')\n"),
+        ("unittest/__init__.py", ""),
+        ("mocha.js", "console.log('ok')\n"),
+        ("sitecustomize.py", "x = 1\n"),
+        ("a.pth", "import os\n"),
+        ("argparse.py", "x = 1\n"),
+        ("pkg/tests/conftest.py", "x = 1\n"),
+        ("pkg/helper.py", "import os\nos._exit(0)\n"),
+        ("a.test.js", "describe.only('x', () => {});\n"),
+        ("main_test.go", "package a\nfunc TestMain(m *testing.M) {}\n"),
+        ("tests/a.rs", "#[test]\nfn a() { std::process::exit(0) }\n"),
+        ("spec/a_spec.rb", "at_exit { exit! }\nexit!\n"),
+    ] {
+        assert!(why(of(path, None, text), &[], &[]).is_some(), "{path}");
+        assert_eq!(why(of(path, None, text), &[], &[path]), None, "{path} is allowed");
+    }
+    for (path, text) in [
+        (
+            "tests/test_b.py",
+            "def test_b():\n    class Stub:\n        pass\n    if not Stub:\n        return\n    assert b() == 1\n",
+        ),
+        ("src/new/__init__.py", "from .a import b\n"),
+        ("src/cli.py", "def main():\n    sys.exit(run())\n"),
+        ("a.test.js", "it('adds', () => { expect(add(1, 2)).toBe(3); });\n"),
+    ] {
+        assert_eq!(why(of(path, None, text), &[], &[]), None, "{path}");
+    }
+}
+
+#[test]
+fn dsp_05_code_under_test_does_not_end_the_test_run() {
+    let code = "def mean(all, n):\n    return sum(all) / n\n";
+    for line in
+        ["os._exit(0)", "    raise unittest.SkipTest", "sys.exit()", "pytest.skip('x', allow_module_level=True)"]
+    {
+        assert!(why(of("a.py", Some(code), &format!("{line}\n{code}")), &["a.py"], &[]).is_some(), "{line}");
+        assert_eq!(
+            why(of("a.py", Some(&format!("{line}\n{code}")), &format!("{line}\n# x\n{code}")), &[], &[]),
+            None,
+            "{line} was there"
+        );
+    }
+}
+
+#[test]
+fn dsp_05_examples_features_and_helpers_of_tests_are_checks() {
+    let python = "def f(x):\n    \"\"\"\n    >>> f(1)\n    2\n    \"\"\"\n    return x + 1\n";
+    let rust = "/// ```\n/// assert_eq!(a::one(), 1);\n/// ```\npub fn one() -> u8 {\n    1\n}\n";
+    let elixir = "  @doc \"\"\"\n      iex> A.one()\n      1\n  \"\"\"\n  def one, do: 1\n";
+    for (path, before, old, new) in [
+        ("doctest_me.py", python, "    2\n", "    3\n"),
+        ("a.py", python, "    >>> f(1)\n    2\n", ""),
+        ("docs/a.rst", "Text\n\n>>> f(1)\n2\n\nmore\n", "2\n", "3\n"),
+        ("src/a.rs", rust, "one(), 1", "one(), 2"),
+        ("lib/a.ex", elixir, "      1\n", "      2\n"),
+        ("features/a.feature", "Scenario: a\n  Then I see 1\n", "see 1", "see 2"),
+        ("features/steps/a.py", "x = 1\n", "x = 1", "x = 2"),
+        ("a.robot", "Should Be Equal  1  1\n", "1  1", "2  2"),
+        ("testing.py", "def check(a, b):\n    assert a == b\n", "assert a == b", "pass"),
+        ("lib/assertions.rb", "def same(a, b)\n  assert_equal a, b\nend\n", "assert_equal a, b", "true"),
+    ] {
+        assert!(why(of(path, Some(before), &before.replace(old, new)), &[path], &[]).is_some(), "{path}");
+        assert_eq!(why(of(path, Some(before), &before.replace(old, new)), &[], &[path]), None, "{path} is allowed");
+    }
+    for (path, before, old, new) in [
+        ("a.py", python, "x + 1", "1 + x"),
+        ("src/a.rs", rust, "    1\n", "    2 - 1\n"),
+        ("testing.py", "def check(a, b):\n    x = 1\n    assert a == b\n", "x = 1", "x = 2"),
+    ] {
+        assert_eq!(why(of(path, Some(before), &before.replace(old, new)), &[], &[]), None, "{path}");
+    }
+    let more = python.replace("    2\n", "    2\n    >>> f(2)\n    3\n");
+    assert_eq!(why(of("a.py", Some(python), &more), &[], &[]), None, "an example more");
 }

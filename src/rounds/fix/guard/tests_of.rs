@@ -1,7 +1,8 @@
 //! Tests: a fix may add lines to them. It may not remove, change or skip what they check.
 
 use super::{Changed, added, removed};
-use crate::rules::is_test_path;
+use crate::diff::RepoPath;
+use crate::rules::{is_test_path, may_be_test};
 use std::collections::BTreeMap;
 
 /// Parts of calls that check something, in lower case.
@@ -114,18 +115,95 @@ const SKIPS: &[&str] = &[
 /// Whole lines that end a test early.
 const EARLY_ENDS: &[&str] =
     &["return", "return;", "return ok(());", "return nil", "pass", "exit 0", "exit(0)", "exit(0);", "exit"];
+/// Names of files with helpers of tests, without their extensions.
+const HELPERS: &[&str] = &[
+    "testing",
+    "assert",
+    "asserts",
+    "assertion",
+    "assertions",
+    "expectations",
+    "matchers",
+    "test_utils",
+    "test-utils",
+    "test_util",
+    "testhelper",
+    "testhelpers",
+    "test_helper",
+    "test_helpers",
+    "test-helper",
+    "test-helpers",
+    "test_support",
+    "testsupport",
+    "test_tools",
+    "custom_matchers",
+    "custom_assertions",
+];
+/// Extensions of files that are tests wherever they are.
+const FORMATS: &[&str] =
+    &[".feature", ".robot", ".bats", ".phpt", ".slt", ".hurl", ".cram", ".doctest", ".story", ".spec.json"];
+/// Marks of examples in documentation that a runner checks: of Python and of Elixir.
+const PROMPTS: &[&str] = &[">>>", "iex>", "iex("];
+/// Marks of lines of documentation in Rust, whose examples are tests.
+const DOCUMENTATION: &[&str] = &["///", "//!"];
 /// Lines that one assertion may have.
 const MOST_LINES: usize = 60;
+
+/// What a file has to do with tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// All of its lines are of tests.
+    Tests,
+    /// It has checks, and other code.
+    Some,
+    /// Tests can be beside its code.
+    Program,
+}
+
+/// Returns true if a path is that of a test.
+pub(super) fn is_test(path: &RepoPath) -> bool {
+    part(path) == Part::Tests
+}
+
+fn part(path: &RepoPath) -> Part {
+    let text = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
+    let (folder, name) = text.rsplit_once('/').unwrap_or(("", &text));
+    let has = |wanted: &[&str]| folder.split('/').any(|f| wanted.contains(&f));
+    // Steps and hooks of tests in words: `features/steps/a.py`, `features/support/env.rb`.
+    let is_step = has(&["features"]) && (has(&["steps", "support"]) || name.starts_with("environment."));
+    let is_perl = name.ends_with(".t") && has(&["t", "xt"]);
+    if is_test_path(path.as_bytes()) || is_step || is_perl || FORMATS.iter().any(|end| name.ends_with(end)) {
+        return Part::Tests;
+    }
+    let stem = name.split('.').next().unwrap_or(name);
+    if HELPERS.contains(&stem) || may_be_test(path.as_bytes()) { Part::Some } else { Part::Program }
+}
 
 /// Returns what a fix weakens in a test; `None`: nothing. `is_of_finding`: a finding is about the file, so that lines which
 /// check nothing may change.
 pub(super) fn weakened(change: &Changed, is_of_finding: bool) -> Option<String> {
-    let before = change.before.as_deref()?;
-    let is_test = is_test_path(change.path.as_bytes());
-    let (before, after) = match is_test {
-        true => (before, change.after.as_slice()),
+    let part = part(&change.path);
+    let Some(before) = change.before.as_deref() else {
+        // A new test may return early; it may not skip, or end the run.
+        let mut lines = change.after.split(|b| *b == b'\n').filter(|line| !is_comment(line));
+        let line = lines.find(|line| part != Part::Program && has_skip(line))?;
+        return Some(format!("skips a test: {}", shown(line)));
+    };
+    if let Some(example) = lost(&examples(before), &examples(&change.after)) {
+        return Some(format!("loses or changes an example that is a test: {example}"));
+    }
+    if part == Part::Some {
+        if let Some(check) = lost(&assertions(before), &assertions(&change.after)) {
+            return Some(format!("loses or changes a check of a test: {check}"));
+        }
+        if let Some(line) = added(before, &change.after).into_iter().find(|line| has_skip(line)) {
+            return Some(format!("skips a test: {}", shown(line)));
+        }
+    }
+    let (before, after) = match part {
+        Part::Tests => (before, change.after.as_slice()),
         // Tests beside code, as in Rust.
-        false => (inner(before)?, inner(&change.after).unwrap_or_default()),
+        Part::Some | Part::Program => (inner(before)?, inner(&change.after).unwrap_or_default()),
     };
     if let Some(check) = lost(&checks(before), &checks(after)) {
         return Some(format!("loses or changes a check of a test: {check}"));
@@ -136,6 +214,38 @@ pub(super) fn weakened(change: &Changed, is_of_finding: bool) -> Option<String> 
     let is_code = |line: &&[u8]| !line.trim_ascii().is_empty() && !is_comment(line);
     let line = removed(before, after).into_iter().filter(|_| !is_of_finding).find(is_code)?;
     Some(format!("loses or changes a line of a test: {}", shown(line)))
+}
+
+/// Counts the checks that are assertions by their names, for files that have other code, too.
+fn assertions(text: &[u8]) -> BTreeMap<String, usize> {
+    let mut out = checks(text);
+    out.retain(|text, _| ["assert", "expect"].iter().any(|word| text.to_lowercase().contains(word)));
+    out
+}
+
+/// Counts the examples of documentation that are tests, without white space: a prompt with the value that follows it, and
+/// assertions in documentation of Rust.
+fn examples(text: &[u8]) -> BTreeMap<String, usize> {
+    let text = String::from_utf8_lossy(text);
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.trim().trim_start_matches(['*', '#', '/', '!']).trim_start()).collect();
+    let is_prompt = |line: &str| PROMPTS.iter().any(|prompt| line.starts_with(prompt));
+    let mut out = BTreeMap::new();
+    for (i, line) in lines.iter().enumerate().filter(|(_, line)| is_prompt(line)) {
+        let ends = |line: &&&str| {
+            !line.is_empty() && !is_prompt(line) && !line.starts_with("\"\"\"") && !line.starts_with("'''")
+        };
+        let value = lines[i + 1..].iter().take(MOST_LINES).take_while(ends);
+        let whole: String = std::iter::once(line).chain(value).flat_map(|l| l.split_whitespace()).collect();
+        *out.entry(whole).or_insert(0) += 1;
+    }
+    for line in text.lines().map(str::trim).filter(|line| DOCUMENTATION.iter().any(|mark| line.starts_with(mark))) {
+        let lower = line.to_lowercase();
+        if lower.contains("assert") && lower.contains('!') && lower.contains('(') {
+            *out.entry(line.split_whitespace().collect()).or_insert(0) += 1;
+        }
+    }
+    out
 }
 
 /// Returns the part of a source file with tests; `None`: it has none.
@@ -191,11 +301,17 @@ fn lost(before: &BTreeMap<String, usize>, after: &BTreeMap<String, usize>) -> Op
 }
 
 fn skips(line: &[u8]) -> bool {
-    let line = String::from_utf8_lossy(line).trim().to_lowercase();
-    SKIPS.iter().any(|s| line.contains(s)) || EARLY_ENDS.contains(&line.as_str())
+    let text = String::from_utf8_lossy(line).trim().to_lowercase();
+    has_skip(line) || EARLY_ENDS.contains(&text.as_str())
 }
 
-fn is_comment(line: &[u8]) -> bool {
+/// Returns true if a line has words that skip a test.
+fn has_skip(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line).to_lowercase();
+    SKIPS.iter().any(|s| line.contains(s))
+}
+
+pub(super) fn is_comment(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     // An attribute of Rust checks something.
     line.starts_with(b"//")

@@ -1,0 +1,74 @@
+//! Patch files: written for the user, and never over another file.
+
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::shell;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Names that are tried before a patch is not kept.
+const MOST_NAMES: u32 = 1000;
+
+/// Checks that a patch file can be made. `command`: what the hint names, without its option `--patch`.
+///
+/// # Errors
+/// Usage: something is at the path.
+pub(super) fn check(file: &Path, command: &str) -> Result<()> {
+    match file.symlink_metadata() {
+        Ok(_) => Err(exists(file, command)),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Writes a new patch file. A link at the path counts as a file, wherever it leads.
+///
+/// # Errors
+/// Usage: something is at the path. Incomplete: it cannot be written.
+pub(super) fn write(file: &Path, patch: &[u8], command: &str) -> Result<()> {
+    let failed = |e: std::io::Error| match e.kind() {
+        ErrorKind::AlreadyExists => exists(file, command),
+        _ => Error::incomplete(format!("cannot write {}", file.display())).caused_by(&e),
+    };
+    let mut new = OpenOptions::new().write(true).create_new(true).open(file).map_err(failed)?;
+    new.write_all(patch).map_err(failed)
+}
+
+/// Keeps a patch in the cache of the user, where only the user can read it, and returns its path. `None`: it cannot be kept.
+pub(super) fn keep(name: &str, patch: &[u8], env: &Env) -> Option<PathBuf> {
+    let folder = env.cache_home()?.join("claude-reviewer");
+    std::fs::create_dir_all(&folder).ok()?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    for number in 1..MOST_NAMES {
+        // Sessions of other repositories have the same numbers.
+        let file = folder.join(if number == 1 { format!("{name}.patch") } else { format!("{name}-{number}.patch") });
+        match options.open(&file) {
+            Ok(mut new) => return new.write_all(patch).is_ok().then_some(file),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Quotes a path for a shell.
+pub(super) fn quoted(path: &Path) -> String {
+    shell::quoted(&path.display().to_string())
+}
+
+fn exists(file: &Path, command: &str) -> Error {
+    let free = free(file).map(|free| format!("{command} --patch {}", quoted(&free)));
+    let error = Error::usage(format!("{} exists and is not overwritten", file.display()));
+    free.into_iter().fold(error, |error, hint| error.hint(format!("choose another name: {hint}")))
+}
+
+/// Returns a path beside a file at which nothing is.
+fn free(file: &Path) -> Option<PathBuf> {
+    let stem = file.file_stem()?.to_str()?;
+    let end = file.extension().and_then(|e| e.to_str()).map(|e| format!(".{e}")).unwrap_or_default();
+    let paths = (2..MOST_NAMES).map(|n| file.with_file_name(format!("{stem}-{n}{end}")));
+    paths.into_iter().find(|path| path.symlink_metadata().is_err())
+}
