@@ -8,7 +8,7 @@ use super::governing::at;
 use super::source::{Content, Part, Tip};
 use super::{Note, Place};
 use crate::diff::code::text_of;
-use crate::diff::{FileMode, ObjectId, RepoPath};
+use crate::diff::{ObjectId, RepoPath};
 use crate::disposition::{self, Content as Bound, Entries, Entry, MAX_BYTES, Occurrence, Problem, SHARED};
 use crate::error::{self, Error, Result};
 use crate::finding::{Finding, LineSpan};

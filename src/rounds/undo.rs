@@ -74,7 +74,7 @@ impl Held {
     /// is removed.
     fn restore_shared(&self, here: &Here<'_>, shared: &Shared) -> Result<()> {
         let mut is_empty = false;
-        rewrite(&here.place.top, |name, before| {
+        rewrite(here.repo, &here.place.top, |name, before| {
             let after = self.put(name, before, &shared.entries)?;
             is_empty = after == disposition::render(&[]).into_bytes();
             Ok(after)
