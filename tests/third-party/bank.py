@@ -197,9 +197,13 @@ env = ["JIRA_URL", "JIRA_PERSONAL_TOKEN"]
         run = subprocess.run(["git", *args], cwd=cwd or self.repo, check=True, stdout=subprocess.PIPE, text=True, env=env)
         return run.stdout.strip()
 
-    def checkout(self):
-        """Checks the branch of the pull request out."""
+    def fetch(self):
+        """Makes the branch of the pull request a branch here."""
         self.git("fetch", "-q", self.bare, "feature:feature")
+
+    def checkout(self):
+        """Fetches the branch of the pull request and checks it out."""
+        self.fetch()
         self.git("checkout", "-q", "feature")
 
     def push(self):
