@@ -1,17 +1,18 @@
 """What the tests of the workflow have in common: a repository, pull request 7 with two bugs, its ticket, and a model.
 
 The repository is a clone whose remote is a Bitbucket on loopback; pull request 7 there merges `feature` into `main`. Its
-title names PROJ-12, which the real mcp-atlassian reads from a Jira on loopback. The model is a server in this process.
+title names PROJ-12, which the real mcp-atlassian reads from a Jira on loopback. The model finds the endless loop, confirms
+it, plans its fix and makes it; and it cites the ticket.
 """
-import http.server
 import json
 import os
 import random
 import re
 import subprocess
 import sys
-import threading
 import urllib.request
+
+from model import Model, claim
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BINARY, TOOLS, WORK = os.environ["CLAUDE_REVIEWER"], os.environ["THIRD_PARTY"], os.environ["WORK"]
@@ -38,74 +39,17 @@ def call(send, request, retries=7):
 '''
 
 
-class Model(http.server.BaseHTTPRequestHandler):
-    """A model that finds the endless loop, confirms it, plans its fix and makes it; it cites the ticket."""
-
-    prompts = []
-
-    def log_message(self, *_):
-        pass
-
-    def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        messages = request["messages"]
-        prompt = "\n".join(m["content"] for m in messages if isinstance(m.get("content"), str))
-        self.prompts.append(prompt)
-        nonce = re.findall(r"^nonce: (\S+)$", prompt, re.M)[-1]
-        calls = []
-        form = json.dumps(request.get("response_format", "")) + prompt
-        if "Plan how to fix the findings above." in prompt:
-            answer = {"nonce": nonce, "summary": "Count the tries.",
-                      "steps": [{"text": "Decrease the counter in each pass.", "files": [FILE]}]}
-        elif "in the private copy" in prompt:
-            if any(m["role"] == "tool" for m in messages):
-                answer = {"nonce": nonce, "summary": "The counter decreases in each pass.", "problem": None}
-            else:
-                answer = None
-                calls = [("edit", {"path": FILE, "old": LOOP, "new": FIXED_LOOP})]
-        elif '"refuted"' in form:
-            answer = {"nonce": nonce, "refuted": False, "reason": "The counter stays.", "quote": ""}
-        else:
-            answer = review(prompt, nonce)
-        self.reply(answer, calls, request.get("stream"))
-
-    def reply(self, answer, calls, is_streamed):
-        message = {"role": "assistant", "content": json.dumps(answer) if answer else None}
-        if calls:
-            message["tool_calls"] = [
-                {"index": i, "id": f"call_{i}", "type": "function",
-                 "function": {"name": name, "arguments": json.dumps(arguments)}}
-                for i, (name, arguments) in enumerate(calls)]
-        usage = {"prompt_tokens": 9000, "completion_tokens": 100, "total_tokens": 9100}
-        end = "tool_calls" if calls else "stop"
-        key = "delta" if is_streamed else "message"
-        choice = {"index": 0, key: message, "finish_reason": end}
-        body = {"id": "1", "model": "stub", "choices": [choice], "usage": usage}
-        text = json.dumps(body)
-        if is_streamed:
-            text = f"data: {text}\n\ndata: [DONE]\n\n"
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream" if is_streamed else "application/json")
-        self.send_header("content-length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-
-def review(prompt, nonce):
-    """Returns the answer to a review: the loop is a bug as long as nothing counts."""
+def review(prompt):
+    """Returns the answer to a review: the loop is a bug as long as nothing counts, and the ticket limits the retries."""
     findings = []
     if re.search(r"^ *\d+\+? *\+?.*while retries > 0:", prompt, re.M) and "retries -= 1" not in prompt:
-        findings = [{
-            "file": FILE, "line": CODE.split("\n").index(LOOP) + 1, "end_line": None, "quote": LOOP,
-            "failure": "A bank that does not answer keeps the loop running.", "message": "The counter never changes.",
-            "title": "Retry counter never decreases", "severity": "major", "category": "bug", "cwe": None,
-            "suggestion": "Decrease it in each pass.", "replacement": None, "convention": None}]
+        findings = [claim(FILE, CODE, LOOP, "Retry counter never decreases", message="The counter never changes.",
+                          failure="A bank that does not answer keeps the loop running.",
+                          suggestion="Decrease it in each pass.")]
     missing = [{"requirement": "Calls are retried seven times by default.", "severity": "major",
                 "reference": 'PROJ-12: "retried at most three times"'}]
     is_given = "Calls to the bank are retried at most three times" in prompt
-    return {"nonce": nonce, "summary": "Read.", "findings": findings, "design_compliance": None, "not_reviewed": [],
-            "missing_requirements": missing if is_given else [],
-            "files_reviewed": sorted(set(re.findall(r"^file: (\S+)", prompt, re.M)))}
+    return {"findings": findings, "missing_requirements": missing if is_given else []}
 
 
 def write(path, text):
@@ -119,7 +63,7 @@ class Bank:
 
     def __init__(self):
         self.repo, self.bare = os.path.join(HOME, "bank"), os.path.join(WORK, "bank.git")
-        self.prompts, self.servers = Model.prompts, []
+        self.servers = []
         token = "".join(random.Random(3).choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(24))
         self.commits()
         write(os.path.join(WORK, "jira.log.cites"), "")
@@ -127,10 +71,11 @@ class Bank:
         title = "PROJ-12: retry calls to the bank"
         forge = self.serve("bitbucket_server.py", self.bare, title, os.path.join(WORK, "forge.log"))
         self.forge = f"http://127.0.0.1:{forge}"
-        model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
-        threading.Thread(target=model.serve_forever, daemon=True).start()
+        plan = {"summary": "Count the tries.", "steps": [{"text": "Decrease the counter in each pass.", "files": [FILE]}]}
+        edit = ("edit", {"path": FILE, "old": LOOP, "new": FIXED_LOOP})
+        self.model = Model(review, plan, [[edit]], report="The counter decreases in each pass.")
         self.git("remote", "add", "origin", f"{self.forge}/scm/demo/app.git")
-        self.configure(model.server_port)
+        self.configure(self.model.port)
         # What a shell of the person has. The times of commits are fixed.
         self.environment = {
             "HOME": HOME, "PATH": os.path.dirname(BINARY) + os.pathsep + os.environ["PATH"],
