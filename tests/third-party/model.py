@@ -23,6 +23,9 @@ class Model:
         as pairs of a name and arguments; the last one is repeated."""
         self.review, self.plan, self.attempts, self.report = review, plan, attempts, report
         self.prompts, self.lock = [], threading.Lock()
+        # While it is not set, attempts at a fix wait.
+        self.gate = threading.Event()
+        self.gate.set()
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"model": self}))
         self.port = server.server_port
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -43,6 +46,7 @@ class Model:
         if "in the private copy" in prompt:
             if any(m["role"] == "tool" for m in messages):
                 return {"nonce": nonce, "summary": self.report, "problem": None}, []
+            self.gate.wait(60)
             with self.lock:
                 calls = self.attempts.pop(0) if len(self.attempts) > 1 else self.attempts[0]
             return None, calls

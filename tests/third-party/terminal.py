@@ -70,8 +70,9 @@ class Terminal:
         self.press("Enter")
 
     def screen(self, lines_above=0):
-        """Returns what the screen shows, and lines that were scrolled off its top."""
-        return self.tmux("capture-pane", "-p", "-t", "work", "-S", f"-{lines_above}")
+        """Returns what the screen shows, and lines that were scrolled off its top. A line that is wider than the screen, and
+        goes on in the next row, is one line."""
+        return self.tmux("capture-pane", "-p", "-J", "-t", "work", "-S", f"-{lines_above}")
 
     def await_that(self, is_so, otherwise):
         end = time.monotonic() + PATIENCE
