@@ -78,7 +78,7 @@ async fn tested(
         End::Exit(code @ (126 | 127)) => format!("the command cannot be run in the sandbox (exit code {code})"),
         End::OutOfMemory => "they ran out of memory".to_owned(),
         End::Ended | End::TooMuch => "they wrote too much output".to_owned(),
-        // What is left of the time of the whole fix may be too little for a second run.
+        // The rest of the time for the fix may be too short for a second run.
         End::TimedOut => return Tests::Failed(with_output("they did not end in time", &output)),
         End::Exit(_) | End::Signal(_) => return Tests::Failed(last_lines(&output)),
     };
