@@ -37,6 +37,27 @@ impl Progress for Silent {
     fn so_far(&self, _lines: &[Inert]) {}
 }
 
+/// Passes on how far a review is, and no findings: for a review of something that the user has not seen.
+pub struct WithoutFindings<'a>(pub &'a dyn Progress);
+
+impl std::fmt::Debug for WithoutFindings<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WithoutFindings").finish_non_exhaustive()
+    }
+}
+
+impl Progress for WithoutFindings<'_> {
+    fn files(&self, done: usize, total: usize) {
+        self.0.files(done, total);
+    }
+
+    fn requests(&self, done: usize, total: usize, usd: Option<f64>) {
+        self.0.requests(done, total, usd);
+    }
+
+    fn so_far(&self, _lines: &[Inert]) {}
+}
+
 /// Returns what fits the place: a bar where somebody looks at a terminal, else nothing.
 ///
 /// Nobody looks in CI, at a `TERM` of `dumb`, or after `--quiet`.

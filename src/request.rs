@@ -131,6 +131,8 @@ pub enum Checkout {
     Own,
     /// A stranger's, in a job that has rights which the stranger lacks: nothing of it is run.
     Foreign,
+    /// Anybody's, on the machine of a person who reviews a pull request: nothing of it is run.
+    Reviewer,
 }
 
 /// What a review needs of a remote.

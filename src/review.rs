@@ -494,10 +494,15 @@ fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String
         return None;
     }
     let Source::Ends(ends) = &request.source else { return None };
-    let asked = ends.checkout == Checkout::Foreign && policy.tests.run && policy.tests.command.is_some();
+    let place = match ends.checkout {
+        Checkout::Own => return None,
+        Checkout::Foreign => "a job that has rights which the author of the change lacks",
+        Checkout::Reviewer => "a review of a pull request",
+    };
+    let asked = policy.tests.run && policy.tests.command.is_some();
     asked.then(|| {
         policy.tests.run = false;
-        "the project's tests are not run in a job that has rights which the author of the change lacks".to_owned()
+        format!("the project's tests are not run in {place}")
     })
 }
 

@@ -81,6 +81,8 @@ const PROBE_TIME: Duration = Duration::from_secs(60);
 const READY: i32 = 42;
 const HAS_NETWORK: i32 = 43;
 const WRITES_OUTSIDE: i32 = 44;
+/// Exit code of timeout(1).
+const TIMED_OUT: i32 = 124;
 
 /// Looks for routes to a network and for a root folder that can be written. POSIX shell without other programs.
 const PROBE: &str = r#"
@@ -216,7 +218,12 @@ impl Sandbox {
         let limits = [MAX_MEMORY >> 10, MAX_FILE >> 9, seconds].map(|n| OsString::from(n.to_string()));
         let mut words: Vec<OsString> = ["-c", LIMITED, "sh", command].map(OsString::from).to_vec();
         words.extend(limits);
-        self.start(&words, folders, deadline, stop).await
+        let mut output = self.start(&words, folders, deadline, stop).await?;
+        // The inner limit has whole seconds, so that it can be reached first.
+        if output.end == End::Exit(TIMED_OUT) && Instant::now() + Duration::from_secs(2) > deadline {
+            output.end = End::TimedOut;
+        }
+        Ok(output)
     }
 
     /// Runs `sh` with these arguments in the sandbox.

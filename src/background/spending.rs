@@ -17,7 +17,8 @@ pub(super) fn empty() -> Spending {
 
 /// Returns what a day has cost and what is reserved.
 pub(super) fn of(spending: &Spending, day: &str) -> (f64, f64) {
-    spending.days.get(day).map_or((0.0, 0.0), |d| (d.spent, d.reserved.values().sum()))
+    // The sum of no numbers is -0.0.
+    spending.days.get(day).map_or((0.0, 0.0), |d| (d.spent, d.reserved.values().sum::<f64>() + 0.0))
 }
 
 /// Reserves up to `want` USD of what `max` leaves, under a name. `None`: nothing is left.

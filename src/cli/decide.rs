@@ -276,7 +276,8 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
         }
         if let Some(entry) = proposal {
             let line = format!("proposed: {} {}", entry.decision.name(), explained(entry));
-            text.push_str(&format!("     {}; run: claude-reviewer confirm {}\n", Inert::new(line), Inert::new(&f.id)));
+            let command = format!("claude-reviewer confirm {} --session {}", f.id, opened.id);
+            text.push_str(&format!("     {}\n     to record it: {}\n", Inert::new(line), Inert::new(command)));
         }
     }
     if all.is_empty() && !context.global.quiet {

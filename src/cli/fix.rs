@@ -125,6 +125,7 @@ impl Steps<'_> {
         }
         let mut failed = |number: u32, reasons: &[String]| {
             let text: String = reasons.iter().map(|r| shown(&format!("attempt {number} failed: {r}"))).collect();
+            clear_progress();
             // The result says the same.
             let _ = self.tell(&text);
         };
@@ -172,7 +173,11 @@ impl Steps<'_> {
             match ask(Choice::Plan, self.stop) {
                 Answer::Yes => return Ok(true),
                 Answer::No | Answer::Skip | Answer::Ended => return Ok(false),
-                Answer::Edit => self.edit(fixing)?,
+                Answer::Edit => match self.edit(fixing) {
+                    // The plan was paid for: it can still be executed as it is.
+                    Err(e) if self.stop.signal().is_none() => super::print_error(&e),
+                    _ => {}
+                },
             }
         }
     }
@@ -180,7 +185,7 @@ impl Steps<'_> {
     /// Opens the plan in the editor of the user.
     fn edit(&self, fixing: &mut Fixing) -> Result<()> {
         let failed = |e: std::io::Error| {
-            Error::incomplete("the plan cannot be edited; nothing was changed")
+            Error::incomplete("the plan was not edited, and stays as it is")
                 .caused_by(&e)
                 .hint("set EDITOR to a program that waits, such as: export EDITOR=nano")
         };
@@ -310,6 +315,14 @@ fn plan(fixing: &Fixing) -> String {
     }
     text.push('\n');
     text
+}
+
+/// Removes the line that shows the progress, which is drawn again below the next output.
+fn clear_progress() {
+    if std::io::stderr().is_terminal() {
+        // Without it the line stays in view, and nothing else.
+        let _ = std::io::stderr().write_all(b"\r\x1b[2K");
+    }
 }
 
 /// Returns foreign lines for a terminal.

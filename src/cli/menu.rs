@@ -5,6 +5,7 @@ use super::screen::{self, Event, Screen};
 use super::triage::pull_of;
 use super::{Context, pr, signals};
 use crate::background::Station;
+use crate::diff::ObjectId;
 use crate::error::{ExitStatus, Result};
 use crate::forge::Listed;
 use crate::git::Repo;
@@ -23,6 +24,7 @@ use crate::triage::menu::{
 use crate::wire::Disposition;
 use crate::wire::background::{Ending, Last, Queue};
 use crate::wire::stored::{Overview, Status};
+use crate::wire::{Disposition, Verdict};
 use std::path::Path;
 
 /// Maximum number of older open reviews in the menu.
@@ -186,10 +188,14 @@ fn latest(context: &Context, repo: &Repo, place: &Place, store: &Store, newest: 
     let listed = list(&here, &session)?;
     let count = |of: Disposition| listed.iter().filter(|l| l.finding.disposition == of).count();
     let accepted = listed.iter().filter(|l| l.finding.disposition == Disposition::Accepted);
+    let last = session.rounds.last().map(|r| &r.review);
+    let reviewed = last.and_then(|r| r.report.source.head.as_deref()).and_then(ObjectId::from_hex);
     Ok(Some(Latest {
         stored: Stored { id: newest.review_id.clone(), label: newest.label.clone() },
         status: newest.status,
         pull: pull_of(newest.source.kind, &newest.label),
+        blocks: last.is_some_and(|r| r.verdict == Verdict::Block),
+        is_checked_out: reviewed.is_some() && repo.head()? == reviewed,
         pending: count(Disposition::Pending),
         accepted: accepted.map(|l| l.finding.id.clone()).collect(),
         proposals: listed.iter().filter(|l| l.proposal.is_some()).count(),

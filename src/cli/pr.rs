@@ -4,6 +4,7 @@ use super::Context;
 use super::policy::Files;
 use crate::ci::{self, Change, Event};
 use crate::diff::ObjectId;
+use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::forge::address::number_of;
 use crate::forge::lines::Lines;
@@ -353,7 +354,7 @@ impl Found {
     }
 
     /// Returns what is reviewed: between the two ends that the forge names, of which this clone need have neither.
-    pub(super) fn source(&self) -> Source {
+    pub(super) fn source(&self, env: &Env) -> Source {
         let pull = &self.pull;
         let own = self.forge.site();
         // Where the forge keeps no reference of the head with the project, it is fetched from where it lies.
@@ -375,7 +376,7 @@ impl Found {
             remote,
             fetching: Fetching::Missing,
             credential,
-            checkout: Checkout::Foreign,
+            checkout: if env.is_ci() { Checkout::Foreign } else { Checkout::Reviewer },
         }))
     }
 

@@ -126,10 +126,11 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
     let is_heard =
         !done.review.rules_only || matches!(asked.source, Source::Ends(_)) || !o.post.is_empty() || o.receipt;
     let mut rest = || {
-        let said = match o.post.is_empty() {
+        let mut said = match o.post.is_empty() {
             true => pull.as_ref().map(|found| pull::next(context, o, found, &done)).unwrap_or_default(),
             false => pull::publish(context, o, pull.as_ref(), &mut done, stop),
         };
+        said.extend(pull.iter().flat_map(|found| pull::overruled(context, o, found, &done)));
         done.review.exit = signals::ended(stop).unwrap_or(done.review.exit);
         let unwritten = output::write_reports(context, o, asked.authority, &done.review);
         tell(context, &done);
@@ -249,7 +250,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
     let mut named = |head: Option<&str>, base: Option<&str>, plain: Source| -> Result<Source> {
         let Some(mut named) = event::of(context, o, head, base)? else { return Ok(plain) };
         if let Some(found) = pull {
-            named = event::Named { source: found.source(), summary: Some(found.brief()) };
+            named = event::Named { source: found.source(&context.env), summary: Some(found.brief()) };
         }
         by_author = named.summary;
         Ok(named.source)
@@ -273,7 +274,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
             SourceArg::Pr { pull: name, .. } => {
                 let found = pull.ok_or_else(|| Error::usage(format!("cannot read pull request {name}")))?;
                 by_author = Some(found.brief());
-                found.source()
+                found.source(&context.env)
             }
             SourceArg::Changes { base } => Source::Changes { base: base.clone() },
             SourceArg::Patch { file } => Source::Patch(input(file)),

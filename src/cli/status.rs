@@ -108,7 +108,8 @@ fn human(status: &Status, policy: &Policy, done: &[String]) -> String {
 fn mode(status: &Status, policy: &Policy) -> String {
     match policy.hooks.post_commit {
         PostCommit::Off => "off (hint: set [hooks] post_commit = \"background\" in your configuration)".to_owned(),
-        PostCommit::Background if !status.is_hook_installed => {
+        // A hook manager may run the review: then there are signs of it.
+        PostCommit::Background if !status.is_hook_installed && is_unused(status) => {
             "on, but no post-commit hook is installed here (hint: claude-reviewer install-hooks)".to_owned()
         }
         PostCommit::Background if policy.review.backends.is_empty() => {
@@ -116,6 +117,11 @@ fn mode(status: &Status, policy: &Policy) -> String {
         }
         PostCommit::Background => format!("on, by {}", policy.review.backends.join(", ")),
     }
+}
+
+/// Returns true if no commit was ever queued here.
+fn is_unused(status: &Status) -> bool {
+    status.running.is_none() && status.pending.is_none() && status.last.is_none()
 }
 
 fn running(running: &Running) -> String {

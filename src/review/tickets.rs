@@ -128,7 +128,7 @@ fn off(request: &ReviewRequest, event: Option<Option<Option<&Event>>>) -> Option
         Checkout::Foreign => Some("this job has rights that the author of the change may lack"),
         Checkout::Own if event.is_fork == Some(true) => Some("the change comes from a fork"),
         Checkout::Own if is_silent => Some("nothing says whether the change comes from a fork"),
-        Checkout::Own => None,
+        Checkout::Own | Checkout::Reviewer => None,
     }
 }
 

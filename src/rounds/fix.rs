@@ -24,6 +24,7 @@ use crate::git::Repo;
 use crate::history::{Progress, SessionId, Store};
 use crate::policy::glob::Globs;
 use crate::policy::{Policy, RulesPolicy};
+use crate::progress::WithoutFindings;
 use crate::request::{CacheUse, ReviewRequest, Source};
 use crate::review::{self, Consultation, Place, World};
 use crate::rules::RuleSet;
@@ -36,7 +37,7 @@ use guard::{Bounds, Changed, Surroundings};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use testing::Tests;
+use testing::{Subject, Tests};
 use verdict::Verification;
 
 /// The findings to fix, and the limits.
@@ -406,13 +407,17 @@ impl Fixing {
         }
         let mut notes = Vec::new();
         let deadline = self.allowance.deadline(TESTS);
-        match testing::run(&self.policy.tests, (&copy, &self.place.top), &self.env, deadline, world.stop) {
+        let subject = Subject { fixed: &copy, base: &self.base, top: &self.place.top };
+        match testing::run(&self.policy.tests, subject, &self.env, deadline, world.stop) {
             Tests::NotAsked | Tests::Passed => {}
             Tests::NotRun(why) => notes.push(format!("the tests did not run: {}", self.rules.masked(&why))),
             Tests::Failed(output) => {
                 let output = self.rules.masked(&output);
                 return fail(attempt, AttemptVerdict::TestsFailed, vec![format!("the tests fail:\n{output}")]);
             }
+        }
+        if world.stop.signal().is_some() {
+            return fail(attempt, AttemptVerdict::Interrupted, Vec::new());
         }
         attempt.verdict = AttemptVerdict::Verified;
         self.changes = changes;
@@ -502,7 +507,8 @@ impl Fixing {
             // A fix may change files that the review was not about.
             request.files = vec!["**".to_owned()];
         }
-        let world = World { env: copy.env(), ..*world };
+        let progress = WithoutFindings(world.progress);
+        let world = World { env: copy.env(), progress: &progress, ..*world };
         let ask = super::Ask {
             request,
             follow_up: Some(self.ask.session),

@@ -113,6 +113,10 @@ pub struct Latest {
     pub status: Status,
     /// The pull request that it is about.
     pub pull: Option<u64>,
+    /// True if the last round blocks. Decisions that were made since count in the next round.
+    pub blocks: bool,
+    /// True if the reviewed commit is checked out.
+    pub is_checked_out: bool,
     pub pending: usize,
     /// IDs of the accepted findings.
     pub accepted: Vec<String>,
@@ -190,7 +194,7 @@ impl Entry {
 pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
     let mut out = Vec::new();
     if let Some(repo) = &surroundings.repo {
-        out.extend(repo.latest.iter().flat_map(of_latest));
+        out.extend(repo.latest.iter().flat_map(|latest| of_latest(latest, &repo.remotes)));
         out.extend(of_changes(repo));
         out.extend(of_background(&repo.background));
         if !repo.remotes.is_empty() {
@@ -216,7 +220,7 @@ pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
 }
 
 /// Returns the entries about the newest stored review.
-fn of_latest(latest: &Latest) -> Vec<Entry> {
+fn of_latest(latest: &Latest, remotes: &[String]) -> Vec<Entry> {
     let Latest { stored: Stored { id, label }, .. } = latest;
     let mut out = Vec::new();
     if latest.proposals > 0 {
@@ -231,28 +235,45 @@ fn of_latest(latest: &Latest) -> Vec<Entry> {
     let is_open = matches!(latest.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete);
     if !latest.accepted.is_empty() {
         let count = plural(latest.accepted.len(), "accepted finding");
-        match latest.pull {
-            Some(number) => {
-                let about = format!("comment on pull request #{number}; goes to the network");
-                out.push(Entry::new(Topic::Post, format!("Post {count}"), about, &["post", id]));
-            }
-            None => {
-                let about = "let a model change a copy, verify it, and show the diff";
-                let ids = latest.accepted.iter().map(String::as_str);
-                let command: Vec<&str> = ["fix"].into_iter().chain(ids).chain(["--session", id.as_str()]).collect();
-                out.push(Entry::new(Topic::Fix, format!("Fix {count}"), about, &command));
-            }
+        if let Some(number) = latest.pull {
+            let about = format!("comment on pull request #{number}; goes to the network");
+            out.push(Entry::new(Topic::Post, format!("Post {count}"), about, &["post", id]));
+        }
+        // A fix changes the worktree, which need not have the pull request.
+        if latest.pull.is_none() || latest.is_checked_out {
+            let about = "let a model change a copy, verify it, and show the diff";
+            let ids = latest.accepted.iter().map(String::as_str);
+            let command: Vec<&str> = ["fix"].into_iter().chain(ids).chain(["--session", id.as_str()]).collect();
+            out.push(Entry::new(Topic::Fix, format!("Fix {count}"), about, &command));
         }
     }
-    if is_open && latest.pull.is_none() && (!latest.accepted.is_empty() || latest.pending > 0) {
-        let about = "review again and compare with the round before";
-        out.push(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "--follow-up", id]));
+    let is_decided = latest.pending == 0 && latest.accepted.is_empty();
+    if is_open && (!is_decided || latest.blocks) {
+        out.extend(of_next_round(latest, remotes));
     }
-    if is_open && latest.pending == 0 && latest.accepted.is_empty() {
+    if is_open && is_decided && !latest.blocks {
         let command = ["complete", id, "--status", "approved"];
-        out.push(Entry::new(Topic::Complete, "Complete the review", format!("close {label} as approved"), &command));
+        let about = format!("close the review of {label} as approved");
+        out.push(Entry::new(Topic::Complete, "Complete the review", about, &command));
     }
     out
+}
+
+/// Returns the entry that reviews again. `None`: a pull request, of which several remotes could be meant.
+fn of_next_round(latest: &Latest, remotes: &[String]) -> Option<Entry> {
+    let about = "review again and compare with the round before";
+    match (latest.pull, remotes) {
+        (None, _) => {
+            Some(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "--follow-up", &latest.stored.id]))
+        }
+        (Some(number), [remote]) => {
+            let number = number.to_string();
+            let command = ["review", "pr", &number, "--remote", remote];
+            let about = format!("{about}; goes to the network");
+            Some(Entry::new(Topic::FollowUp, format!("Follow up on #{number}"), about, &command))
+        }
+        (Some(_), _) => None,
+    }
 }
 
 /// Returns the entries that review changes.
@@ -359,7 +380,7 @@ fn after(topic: Topic) -> &'static [Topic] {
             &[Topic::Confirm, Topic::Post, Topic::Fix, Topic::Complete, Topic::FollowUp]
         }
         Topic::Fix => &[Topic::FollowUp, Topic::Review],
-        Topic::Post => &[Topic::Pulls, Topic::Review],
+        Topic::Post => &[Topic::Fix, Topic::Pulls, Topic::Review],
         Topic::Complete => &[Topic::Review],
         Topic::Init => &[Topic::Hooks, Topic::Doctor],
         Topic::Hooks => &[Topic::Doctor],

@@ -51,7 +51,11 @@ pub(super) fn ask(choice: Choice, stop: &Stop) -> Answer {
         // Nobody can answer when stderr is gone; then the input ends, too.
         let _ = std::io::stderr().write_all(choice.text().as_bytes()).and_then(|()| std::io::stderr().flush());
         match line(stop) {
-            None => return Answer::Ended,
+            None => {
+                // The cursor is behind the question.
+                let _ = std::io::stderr().write_all(b"\n");
+                return Answer::Ended;
+            }
             Some(line) => {
                 if let Some(answer) = choice.answer(&line) {
                     return answer;

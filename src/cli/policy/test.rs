@@ -92,12 +92,15 @@ fn replayed(here: &Here<'_>, session: &Session, policy: &Policy, proposals: bool
 }
 
 /// Returns the decisions that hold about the last round of a session, and the stored ones that have expired. Where the lines
-/// have changed since, the stored decision stays.
+/// have changed since, the stored decision stays. In gate mode only decisions at the base count, which were stored.
 fn decisions(here: &Here<'_>, session: &Session, proposals: bool) -> Result<Decisions> {
     let today = today(here.now).to_string();
     let stored = session.rounds.last().into_iter().flat_map(|r| &r.review.report.findings);
     let expired = stored.filter(|f| f.decided.as_ref().and_then(|d| d.expires.as_ref()).is_some_and(|d| *d <= today));
     let mut out: Decisions = expired.map(|f| (f.fingerprint.clone(), None)).collect();
+    if session.request.asked.gate {
+        return Ok(out);
+    }
     for l in list(here, session)? {
         if let Some(entry) = l.proposal.filter(|_| proposals).or(l.entry) {
             let decided = (report::json::decision(entry.decision), decision(&entry));

@@ -3,6 +3,7 @@
 use super::Options;
 use crate::cli::{Context, pr};
 use crate::error::{ExitStatus, Result};
+use crate::finding::Finding;
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::policy::RulesPolicy;
@@ -15,6 +16,7 @@ use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::Report;
 use crate::wire::stored::Session;
+use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
 /// Returns the session that the review of a pull request continues. A job of CI, a receipt and a review that is not stored
@@ -119,6 +121,31 @@ fn selection(context: &Context, o: &Options, done: &Done) -> Result<Selection> {
     let repo = Repo::open(&context.dir, &context.env)?;
     let person = Person { repo: &repo, place, rules: &rules, now: jiff::Timestamp::now() };
     selection.decided_by(&person, &reports, o.all)
+}
+
+/// Returns lines about findings that block although the person rejected or deferred them, because gate mode does not use the
+/// decisions of this machine.
+pub(super) fn overruled(context: &Context, o: &Options, found: &pr::Found, done: &Done) -> Vec<String> {
+    let Ok(selection) = selection(context, o, done) else { return Vec::new() };
+    let is_overruled = |f: &&Finding| f.blocking && selection.sets_aside(f).is_some();
+    let overruled: BTreeSet<&str> =
+        done.review.findings.iter().filter(is_overruled).map(|f| f.fingerprint().as_str()).collect();
+    if overruled.is_empty() || context.global.quiet {
+        return Vec::new();
+    }
+    let listed = done.stored.report.findings.iter().filter(|f| overruled.contains(f.fingerprint.as_str()));
+    let ids: Vec<&str> = listed.map(|f| f.id.as_str()).collect();
+    let (is, verb) = if ids.len() == 1 { ("is", "blocks") } else { ("are", "block") };
+    vec![
+        format!(
+            "note: {} {is} rejected or deferred on this machine and {verb}: gate mode uses decisions of the base only",
+            ids.join(", ")
+        ),
+        format!(
+            "hint: to use the decisions of this machine: claude-reviewer review pr {} --no-gate",
+            found.name().number
+        ),
+    ]
 }
 
 /// Reads the session that the review is stored in; `None`: it is not stored.

@@ -1,9 +1,12 @@
 //! Runs the project's tests on a fix. A model wrote the code under test, so that it runs in the sandbox or not at all.
+//!
+//! That code could end the tests in a way that a missing program or a lack of memory has, too. So an odd end counts as the
+//! sandbox's only if the tests end like that without the fix.
 
 use super::copy::Copy;
 use crate::env::Env;
 use crate::policy::TestsPolicy;
-use crate::process::End;
+use crate::process::{End, Output};
 use crate::sandbox::{Folders, Sandbox, Settings};
 use crate::stop::Stop;
 use std::io;
@@ -25,19 +28,24 @@ pub(super) enum Tests {
     NotRun(String),
 }
 
+/// The code that is tested.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subject<'a> {
+    /// The private copy with the fix.
+    pub(super) fixed: &'a Copy,
+    /// The copy without it, which stays as it is.
+    pub(super) base: &'a Copy,
+    /// The user's worktree.
+    pub(super) top: &'a Path,
+}
+
 /// Runs the command of the policy in a copy.
-pub(super) fn run(
-    policy: &TestsPolicy,
-    (copy, top): (&Copy, &Path),
-    env: &Env,
-    deadline: Instant,
-    stop: &Stop,
-) -> Tests {
+pub(super) fn run(policy: &TestsPolicy, subject: Subject<'_>, env: &Env, deadline: Instant, stop: &Stop) -> Tests {
     let Some(command) = policy.command.as_deref().filter(|_| policy.run) else { return Tests::NotAsked };
-    let settings = Settings { command: &policy.sandbox, paths: &policy.sandbox_paths, top: Some(top) };
+    let settings = Settings { command: &policy.sandbox, paths: &policy.sandbox_paths, top: Some(subject.top) };
     let work = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        io::Result::Ok(runtime.block_on(tested(command, &settings, copy, env, deadline, stop)))
+        io::Result::Ok(runtime.block_on(tested(command, &settings, subject, env, deadline, stop)))
     };
     // The caller's thread may be part of a runtime.
     let done = std::thread::scope(|s| s.spawn(work).join());
@@ -51,34 +59,48 @@ pub(super) fn run(
 async fn tested(
     command: &str,
     settings: &Settings<'_>,
-    copy: &Copy,
+    subject: Subject<'_>,
     env: &Env,
     deadline: Instant,
     stop: &Stop,
 ) -> Tests {
-    let folders = || Folders { tree: copy.top(), scratch: copy.scratch() };
-    let sandbox = match Sandbox::open(settings, env, folders(), stop).await {
+    let sandbox = match Sandbox::open(settings, env, folders(subject.fixed), stop).await {
         Ok(sandbox) => sandbox,
         Err(why) => return Tests::NotRun(format!("{why}; install bubblewrap or set sandbox in [tests]")),
     };
-    let output = match sandbox.run(command, folders(), deadline, stop).await {
+    let output = match sandbox.run(command, folders(subject.fixed), deadline, stop).await {
         Ok(output) => output,
         Err(e) => return Tests::NotRun(format!("the sandbox does not start: {e}")),
     };
-    let said = || {
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(MOST_LINES)..].join("\n")
+    let why = match output.end {
+        End::Exit(0) => return Tests::Passed,
+        End::Stopped(_) => return Tests::NotRun("the run was ended".to_owned()),
+        End::Exit(code @ (126 | 127)) => format!("the command cannot be run in the sandbox (exit code {code})"),
+        End::OutOfMemory => "they ran out of memory".to_owned(),
+        End::Ended | End::TooMuch => "they wrote too much output".to_owned(),
+        // The rest of the time for the fix may be too short for a second run.
+        End::TimedOut => return Tests::Failed(with_output("they did not end in time", &output)),
+        End::Exit(_) | End::Signal(_) => return Tests::Failed(last_lines(&output)),
     };
-    match output.end {
-        End::Exit(0) => Tests::Passed,
-        End::Exit(code @ (126 | 127)) => {
-            Tests::NotRun(format!("the command cannot be run in the sandbox (exit code {code})"))
-        }
-        End::Exit(_) | End::Signal(_) => Tests::Failed(said()),
-        End::TimedOut => Tests::NotRun("they did not end in time".to_owned()),
-        End::OutOfMemory => Tests::NotRun("they ran out of memory".to_owned()),
-        End::Stopped(_) => Tests::NotRun("the run was ended".to_owned()),
-        End::Ended | End::TooMuch => Tests::NotRun("they wrote too much output".to_owned()),
+    let Ok(original) = subject.base.again(stop) else { return Tests::Failed(with_output(&why, &output)) };
+    match sandbox.run(command, folders(&original), deadline, stop).await {
+        Ok(without) if without.end == output.end => Tests::NotRun(why),
+        _ => Tests::Failed(with_output(&why, &output)),
     }
+}
+
+fn folders(copy: &Copy) -> Folders<'_> {
+    Folders { tree: copy.top(), scratch: copy.scratch() }
+}
+
+/// Returns the last lines that the tests wrote.
+fn last_lines(output: &Output) -> String {
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(MOST_LINES)..].join("\n")
+}
+
+/// Returns why the tests did not pass, with the last lines that they wrote.
+fn with_output(why: &str, output: &Output) -> String {
+    format!("{why}\n{}", last_lines(output))
 }

@@ -16,6 +16,8 @@ fn latest(pending: usize, accepted: &[&str]) -> Latest {
         stored: stored("2026-11-24-001"),
         status: Status::NeedsChanges,
         pull: None,
+        blocks: pending > 0,
+        is_checked_out: false,
         pending,
         accepted,
         proposals: 0,
@@ -86,7 +88,32 @@ fn entries_follow_from_the_surroundings() {
                 remotes: remotes(&["origin"]),
                 ..ready()
             }),
-            &["post 2026-11-24-001", "review commit HEAD", "pr list --remote origin", "history", "doctor", "--help"],
+            &[
+                "post 2026-11-24-001",
+                "review pr 7 --remote origin",
+                "review commit HEAD",
+                "pr list --remote origin",
+                "history",
+                "doctor",
+                "--help",
+            ],
+        ),
+        (
+            "accepted on a pull request that is checked out",
+            Some(Repository {
+                latest: Some(Latest { pull: Some(7), is_checked_out: true, ..latest(0, &["F1"]) }),
+                remotes: remotes(&["origin", "fork"]),
+                ..ready()
+            }),
+            &[
+                "post 2026-11-24-001",
+                "fix F1 --session 2026-11-24-001",
+                "review commit HEAD",
+                "pr list --remote NAME",
+                "history",
+                "doctor",
+                "--help",
+            ],
         ),
         (
             "proposals",
@@ -105,6 +132,11 @@ fn entries_follow_from_the_surroundings() {
             "decided",
             Some(Repository { staged: 1, latest: Some(latest(0, &[])), ..ready() }),
             &["complete 2026-11-24-001 --status approved", "review staged", "history", "doctor", "--help"],
+        ),
+        (
+            "decided, and the last round blocks",
+            Some(Repository { staged: 1, latest: Some(Latest { blocks: true, ..latest(0, &[]) }), ..ready() }),
+            &["review --follow-up 2026-11-24-001", "review staged", "history", "doctor", "--help"],
         ),
         (
             "closed",
@@ -217,6 +249,8 @@ fn after_an_action_the_sensible_next_one_is_selected() {
         (Topic::Triage, with(latest(0, &["F1"])), Topic::Fix),
         (Topic::Triage, with(pull()), Topic::Post),
         (Topic::Triage, with(latest(0, &[])), Topic::Complete),
+        (Topic::Triage, with(Latest { blocks: true, ..latest(0, &[]) }), Topic::FollowUp),
+        (Topic::Post, with(Latest { is_checked_out: true, ..pull() }), Topic::Fix),
         (Topic::Fix, with(latest(0, &["F1"])), Topic::FollowUp),
         (Topic::Doctor, with(latest(0, &["F1"])), Topic::Doctor),
         // Done meanwhile.
