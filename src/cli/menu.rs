@@ -22,9 +22,9 @@ use crate::triage::menu::{
     Background, Effect, Input, Latest, Outside, Pull, Repository, State, Stored, Surroundings, step, view,
 };
 use crate::wire::Disposition;
+use crate::wire::Verdict;
 use crate::wire::background::{Ending, Last, Queue};
 use crate::wire::stored::{Overview, Status};
-use crate::wire::{Disposition, Verdict};
 use std::path::Path;
 
 /// Maximum number of older open reviews in the menu.

@@ -188,7 +188,8 @@ fn dsp_04_findings_about_the_same_lines_are_not_applied_together() {
 #[test]
 fn dsp_04_a_file_with_a_conflict_or_unsaved_changes_stays() {
     let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
-    repo.write("a.py", format!("{CODE}    refused(&repo, &["F1"], "a.py has an unresolved conflict");
+    repo.write("a.py", format!("{CODE}<<<<<<< ours\nx = 1\n=======\nx = 2\n>>>>>>> theirs\n"));
+    refused(&repo, &["F1"], "a.py has an unresolved conflict");
     repo.write("a.py", CODE);
     let mut swap = [b"b0VIM 9.1".as_slice(), &[0; 4087]].concat();
     swap[1007] = 0x55;
@@ -254,7 +255,6 @@ fn what_cannot_be_applied_is_an_error_with_a_command() {
     assert_eq!(apply(&repo, &["--all-safe"], 0).stdout, "nothing to apply\n");
 }
 
-<<<<<<< HEAD
 const LOAD: &str = "import yaml\n\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n";
 
 /// Returns the command that a report prints beside a replacement.
@@ -409,6 +409,8 @@ fn the_tag_of_an_action_is_replaced_by_the_commit_of_a_clone_of_it() {
     // The same name on another host is another project.
     repo.git(&["-C", "libs/tool", "remote", "set-url", "origin", "https://example.org/third/tool.git"]);
     assert_eq!(pins(&repo)[0], None);
+}
+
 #[test]
 fn a_refusal_names_what_helps() {
     let mut without = claim(5, None, BAD, GOOD);

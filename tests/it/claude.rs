@@ -156,6 +156,7 @@ impl Fake {
             schema: &schema,
             repair: self.repair.as_ref(),
             deadline: Instant::now() + self.time,
+            patience: Instant::now() + self.time,
             budget_usd: self.budget,
             quota: &Quota::unlimited(),
             stop: &self.stop,

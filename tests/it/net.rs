@@ -124,6 +124,7 @@ impl Question {
             schema,
             repair: self.repair.as_ref(),
             deadline,
+            patience: deadline,
             budget_usd: None,
             quota: &self.quota,
             stop: &self.stop,

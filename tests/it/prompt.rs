@@ -529,7 +529,10 @@ fn inj_03_exactly_one_fence_pair_survives() {
 #[test]
 fn inj_03_a_claim_cannot_leave_its_fence() {
     let groups = [group(vec![shown(rust_change())])];
-    assert_fenced(&prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], 100_000, &nonce()).unwrap(), 2);
+    assert_fenced(
+        &prompt::refute(&Brief::default(), &draft("src/names.rs", 5), &groups[0], 100_000, &nonce()).unwrap(),
+        2,
+    );
 }
 
 #[test]

@@ -232,7 +232,9 @@ fn sec_01_secrets_in_related_code_are_replaced() {
 fn described(description: &str) -> String {
     let above: String = (0..120).map(|i| format!("// {i}\n")).collect();
     let body: String = (0..60).map(|i| format!("  step({i});\n")).collect();
-    format!("const {{ openPool }} = require('../a');\n{above}it('{description}', () => {{\n{body}  openPool(1);\n}});\n")
+    format!(
+        "const {{ openPool }} = require('../a');\n{above}it('{description}', () => {{\n{body}  openPool(1);\n}});\n"
+    )
 }
 
 #[test]

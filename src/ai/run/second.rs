@@ -84,7 +84,9 @@ impl<'a> Session<'a> {
             let Some(member) = judge("") else { continue };
             // The rules do not say which of several groups without a commit: the first that shows the line.
             let mut groups = self.groups.iter().enumerate().filter(|(_, g)| g.commit == f.commit);
-            let Some(challenge) = groups.find_map(|(g, _)| self.challenge(f.draft(), g, member.capacity())) else { continue };
+            let Some(challenge) = groups.find_map(|(g, _)| self.challenge(f.draft(), g, member.capacity())) else {
+                continue;
+            };
             looks.push(self.rebut(member, challenge, Doubted::Rule(i)));
         }
         self.expect(looks.len());
