@@ -15,6 +15,8 @@ use std::time::Instant;
 
 /// Lines of output that are kept, the last ones.
 const MOST_LINES: usize = 60;
+/// Bytes of these lines that are kept. They are stored, printed, and sent to the model.
+const MOST_BYTES: usize = 8 << 10;
 
 /// The result of the tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +99,9 @@ fn folders(copy: &Copy) -> Folders<'_> {
 fn last_lines(output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(MOST_LINES)..].join("\n")
+    let last = lines[lines.len().saturating_sub(MOST_LINES)..].join("\n");
+    let start = (last.len().saturating_sub(MOST_BYTES)..last.len()).find(|at| last.is_char_boundary(*at));
+    start.map_or_else(String::new, |start| last[start..].to_owned())
 }
 
 /// Returns why the tests did not pass, with the last lines that they wrote.
