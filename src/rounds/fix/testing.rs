@@ -9,6 +9,7 @@ use crate::policy::TestsPolicy;
 use crate::process::{End, Output};
 use crate::sandbox::{Folders, Sandbox, Settings};
 use crate::stop::Stop;
+use crate::untrusted::Inert;
 use std::io;
 use std::path::Path;
 use std::time::Instant;
@@ -98,7 +99,8 @@ fn folders(copy: &Copy) -> Folders<'_> {
 /// Returns the last lines that the tests wrote.
 fn last_lines(output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let lines: Vec<&str> = text.lines().collect();
+    // An escaped character is longer, so the text is measured as it is printed and sent.
+    let lines: Vec<String> = Inert::lines(&text).map(|line| line.to_string()).collect();
     let last = lines[lines.len().saturating_sub(MOST_LINES)..].join("\n");
     let start = (last.len().saturating_sub(MOST_BYTES)..last.len()).find(|at| last.is_char_boundary(*at));
     start.map_or_else(String::new, |start| last[start..].to_owned())
