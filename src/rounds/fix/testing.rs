@@ -9,12 +9,15 @@ use crate::policy::TestsPolicy;
 use crate::process::{End, Output};
 use crate::sandbox::{Folders, Sandbox, Settings};
 use crate::stop::Stop;
+use crate::untrusted::Inert;
 use std::io;
 use std::path::Path;
 use std::time::Instant;
 
 /// Lines of output that are kept, the last ones.
 const MOST_LINES: usize = 60;
+/// Bytes of these lines that are kept. They are stored, printed, and sent to the model.
+const MOST_BYTES: usize = 8 << 10;
 
 /// The result of the tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,8 +99,11 @@ fn folders(copy: &Copy) -> Folders<'_> {
 /// Returns the last lines that the tests wrote.
 fn last_lines(output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(MOST_LINES)..].join("\n")
+    // An escaped character is longer, so the text is measured as it is printed and sent.
+    let lines: Vec<String> = Inert::lines(&text).map(|line| line.to_string()).collect();
+    let last = lines[lines.len().saturating_sub(MOST_LINES)..].join("\n");
+    let start = (last.len().saturating_sub(MOST_BYTES)..last.len()).find(|at| last.is_char_boundary(*at));
+    start.map_or_else(String::new, |start| last[start..].to_owned())
 }
 
 /// Returns why the tests did not pass, with the last lines that they wrote.
