@@ -306,7 +306,7 @@ mod tests {
             ("a kill  switch is missing", "a [words of PROJ-1] is missing"),
             ("It says: never log PINs", "It says: [words of PROJ-1]"),
             ("refunds go to Treasury v1.2 only.", "[words of PROJ-1]."),
-            ("We should *ship it* Friday", "We should [words of PROJ-1]"),
+            ("We should *ship it* Friday", "We should *[words of PROJ-1]"),
             ("it wants \"at most three\" here", "it wants \"[words of PROJ-1]\" here"),
             ("it wants “at most three” here", "it wants “[words of PROJ-1]” here"),
             ("it wants «At most three» here", "it wants «[words of PROJ-1]» here"),

@@ -453,7 +453,11 @@ fn dsp_04_a_file_that_git_lists_as_unmerged_is_refused_with_or_without_markers()
         repo.git(&["add", "-u"]);
         repo.commit(branch);
     };
-    let edit = |with: &'static str| move |repo: &Repo| drop(repo.write("a.py", CODE.replace("import os", with)));
+    let edit = |with: &'static str| {
+        move |repo: &Repo| {
+            repo.write("a.py", CODE.replace("import os", with));
+        }
+    };
     let remove = |repo: &Repo| std::fs::remove_file(repo.path().join("a.py")).unwrap();
     let ours = edit("import io");
     let cases: [(&str, &dyn Fn(&Repo), &str); 3] = [
