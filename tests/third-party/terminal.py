@@ -18,6 +18,8 @@ PATIENCE = 120
 # What differs between two runs, and the placeholder for it. In a full-screen program a placeholder has the width of what
 # it replaces, so that borders stay in line: dates and IDs of reviews do. Durations and ages occur in printed lines only.
 VARYING = [
+    # Findings so far, which a review prints only if it takes longer than half a second.
+    (r"(?m)^(the change as a whole|[^\s:]+:\d+): (critical|major|minor|suggestion) .*\n", ""),
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "YYYY-MM-DDThh:mm:ssZ"),
     (r"\b\d{4}-\d\d-\d\d\b", "YYYY-MM-DD"),  # also the first part of the ID of a review
     (r"\b\d+(\.\d+)? (ms|s)\b", "N ms"),
