@@ -108,7 +108,7 @@ fn look(context: &Context) -> Surroundings {
         }
         Ok(None) => return out,
         Err(e) => {
-            out.outside = Outside::Unreadable(e.on_one_line(), e.hints.clone());
+            out.outside = Outside::Unreadable(e.on_one_line(), e.hints);
             return out;
         }
     };

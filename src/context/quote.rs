@@ -101,7 +101,7 @@ impl<'a> Quotes<'a> {
 impl Phrases {
     fn of(item: &Item) -> Self {
         let (title, text) = (words(&item.title), words(&item.text));
-        let runs = [&title, &text].into_iter().flat_map(|words| runs(words)).map(|run| joined(run)).collect();
+        let runs = [&title, &text].into_iter().flat_map(|words| runs(words)).map(joined).collect();
         let mut whole: Vec<Vec<Word>> = sentences(&item.text).map(words).collect();
         whole.retain(|sentence| sentence.len() > 1);
         whole.push(title.clone());

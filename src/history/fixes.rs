@@ -158,7 +158,7 @@ mod tests {
             assert!(found.edits.iter().any(|e| e == expected), "{name}: {found:?}");
         }
         let again = [links.clone(), vec![link(&early, "d", false)]].concat();
-        let found = compared(vec![early.clone(), other.clone()], again);
+        let found = compared(vec![early, other.clone()], again);
         assert_eq!(found.edits, ["fix 1 was stored again after it had ended"]);
         let found = compared(vec![late, other, fix(3, "cli")], links);
         assert_eq!(found, Compared { unlinked: vec![3], ..Compared::default() });

@@ -444,6 +444,9 @@ fn a_file_that_is_not_in_utf_8_is_refused_for_that_reason() {
     refused(&repo, &[id], &format!("{id} is not applied: its lines at a.py:2 have changed since the review"));
 }
 
+/// An edit of a branch.
+type Edit<'e> = &'e dyn Fn(&Repo);
+
 #[test]
 fn dsp_04_a_file_that_git_lists_as_unmerged_is_refused_with_or_without_markers() {
     let claims = || vec![claim(5, None, BAD, GOOD)];
@@ -460,7 +463,7 @@ fn dsp_04_a_file_that_git_lists_as_unmerged_is_refused_with_or_without_markers()
     };
     let remove = |repo: &Repo| std::fs::remove_file(repo.path().join("a.py")).unwrap();
     let ours = edit("import io");
-    let cases: [(&str, &dyn Fn(&Repo), &str); 3] = [
+    let cases: [(&str, Edit<'_>, &str); 3] = [
         ("both edited", &edit("import sys"), "* -text\n"),
         ("both edited, with longer markers", &edit("import sys"), "*.py conflict-marker-size=20\n"),
         ("they deleted it", &remove, "* -text\n"),

@@ -629,7 +629,7 @@ fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let flags = fcntl_getfl(&writer).unwrap();
     fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
-    while writer.write(&[b'x']).is_ok() {}
+    while writer.write(b"x").is_ok() {}
     fcntl_setfl(&writer, flags).unwrap();
     (reader, writer)
 }

@@ -86,6 +86,9 @@ fn dsp_03_a_file_that_cannot_be_read_is_an_error() {
     assert!(run.stderr.contains(SHARED) && run.stderr.contains("chmod u+r"), "{}", run.stderr);
 }
 
+/// What is in the place of the file, and what puts it there.
+type Made = (&'static str, fn(&Repo));
+
 #[test]
 fn dsp_03_a_gate_does_not_pass_because_of_something_else_in_the_place_of_the_file() {
     let module = |repo: &Repo| {
@@ -100,7 +103,7 @@ fn dsp_03_a_gate_does_not_pass_because_of_something_else_in_the_place_of_the_fil
         std::os::unix::fs::symlink("nowhere.toml", repo.path().join(SHARED)).unwrap();
         repo.git(&["add", SHARED]);
     };
-    let makes: [(&str, fn(&Repo)); 3] =
+    let makes: [Made; 3] =
         [("is not a regular file", module), ("is a directory", folder), ("is a symbolic link", link)];
     for (what, make) in makes {
         // At the base: an error.
