@@ -81,13 +81,17 @@ fn a_patch_file_is_never_written_over_another_file() {
     let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
     std::fs::write(repo.path().join("mine.patch"), "mine").unwrap();
     std::os::unix::fs::symlink("nowhere", repo.path().join("link.patch")).unwrap();
-    for (args, name) in [(&["F1"][..], "mine.patch"), (&["F1"], "link.patch"), (&["--all-safe"], "mine.patch")] {
+    for (args, name, free) in [
+        (&["F1"][..], "mine.patch", "mine-2.patch"),
+        (&["F1"], "link.patch", "link-2.patch"),
+        (&["--all-safe"], "mine.patch", "mine-3.patch"),
+    ] {
         let run = apply(&repo, &[args, &["--patch", name]].concat(), 2);
         assert!(run.stderr.contains(&format!("{name} exists and is not overwritten")), "{}", run.stderr);
         let (_, hint) = run.stderr.split_once("hint: choose another name: claude-reviewer ").unwrap();
         let words: Vec<&str> = hint.split_whitespace().collect();
         let run = repo.reviewer(&words).run(0);
-        assert!(run.stdout.contains("-2.patch"), "{}", run.stdout);
+        assert!(run.stdout.contains(free), "{}", run.stdout);
     }
     assert_eq!(text(&repo, "mine.patch"), "mine");
     assert!(!repo.path().join("nowhere").exists());

@@ -425,6 +425,7 @@ fn a_fix_keeps_later_edits_of_other_lines_and_refuses_others() {
         |command: &str| std::process::Command::new("sh").args(["-c", command]).current_dir("/").output().unwrap();
     let said = shell(&command);
     assert!(case.text("a.py.rej").contains(GOOD), "{}", String::from_utf8_lossy(&said.stderr));
+    std::fs::remove_file(case.repo.path().join("a.py.rej")).unwrap();
     // The next fix keeps its patch beside one of another repository.
     let other = PathBuf::from(kept.to_str().unwrap().replace("-2.patch", "-3.patch"));
     std::fs::write(&other, "another").unwrap();
@@ -489,6 +490,8 @@ fn sec_01_a_fix_shows_no_secret_of_the_lines_around_it() {
     assert!(!case.stored().to_string().contains(&secret));
     // The patch for git has all bytes.
     assert!(case.text("raw.patch").contains(&secret));
+    // It has the old line, which the model would find again.
+    std::fs::remove_file(case.repo.path().join("raw.patch")).unwrap();
     let run = case.fix(&[&id]);
     assert!(run.code == 0 && !run.stdout.contains(&secret), "{}\n{}", run.stdout, run.stderr);
     assert_eq!(case.text("a.py"), code.replace(BAD, GOOD));

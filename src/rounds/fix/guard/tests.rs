@@ -365,7 +365,7 @@ fn dsp_05_examples_features_and_helpers_of_tests_are_checks() {
         ("src/a.rs", rust, "one(), 1", "one(), 2"),
         ("lib/a.ex", elixir, "      1\n", "      2\n"),
         ("features/a.feature", "Scenario: a\n  Then I see 1\n", "see 1", "see 2"),
-        ("features/steps/a.py", "x = 1\n", "x = 1", "x = 2"),
+        ("features/steps/a.py", "assert x == 1\n", "x == 1", "x == 2"),
         ("a.robot", "Should Be Equal  1  1\n", "1  1", "2  2"),
         ("testing.py", "def check(a, b):\n    assert a == b\n", "assert a == b", "pass"),
         ("lib/assertions.rb", "def same(a, b)\n  assert_equal a, b\nend\n", "assert_equal a, b", "true"),
