@@ -39,12 +39,12 @@ fn a_request_and_its_answer_fit_in_the_context() {
     for (kind, configured, context) in [
         // A compatible server of this machine.
         (BackendKind::OpenAi, None, 8_000),
-        (BackendKind::OpenAi, Some(2_000), 2_000),
+        (BackendKind::OpenAi, Some(6_000), 6_000),
         (BackendKind::OpenAi, Some(12_000), 12_000),
         (BackendKind::Anthropic, Some(8_000), 8_000),
         (BackendKind::Google, Some(8_000), 8_000),
     ] {
-        for lines in [1, 100, 2_000] {
+        for lines in [1, 100, 500] {
             let server = Server::start(|r| r.review(&[]));
             let name = kind.name();
             let tokens = configured.map_or_else(String::new, |tokens| format!("context_tokens = {tokens}\n"));
