@@ -375,6 +375,58 @@ fn a_claim_about_the_caller_that_a_change_breaks_is_a_finding_at_the_change_with
     }
 }
 
+/// Reviews a change of `src/a.py`, and returns the line and the confidence of a claim about the caller of `charge` in
+/// `web/view.py`.
+fn claim_about_the_caller(before: &str, after: &str, others: &[(&str, &str)]) -> (Value, Value) {
+    let claim = finding("web/view.py", 4, "    return charge(2)");
+    let server = Server::start(move |r| r.text(&r.document(std::slice::from_ref(&claim)).to_string()));
+    let repo = Repo::new();
+    repo.stage(".claude-reviewer.toml", server.policy("openai"));
+    for (path, text) in others {
+        repo.stage(path, format!("{text}# end\n"));
+    }
+    repo.stage("web/view.py", "from a import charge\ndef show():\n    x = 1\n    return charge(2)\n");
+    repo.stage("src/a.py", before).commit("one");
+    for (path, text) in others {
+        repo.stage(path, format!("{text}    # more\n"));
+    }
+    repo.stage("src/a.py", after);
+    let report = repo.reviewer(&["review", "staged", "--no-save", "--format", "json"]).run_any().json();
+    let found = &report["findings"][0];
+    assert_eq!(found["also"][0]["file"], "web/view.py", "{report}");
+    (found["line"].clone(), found["confidence"].clone())
+}
+
+#[test]
+fn a_claim_about_a_caller_stands_at_a_changed_line_of_the_function_itself() {
+    let steps = |name: &str| filler(name, 12);
+    let code = |first: &str, middle: &str, last: &str| {
+        let (one, two) = (steps("one"), steps("two"));
+        format!(
+            "def zero(a):\n    return a\n\ndef charge(a):\n{first}{one}    return x\n\ndef retry(n):\n{middle}{two}\ndef rest(n):\n{last}    return n\n"
+        )
+    };
+    let plain = code("    x = a\n", "", "    y = n\n");
+    for (name, after) in [
+        ("its first line", code("    x = a * 2\n", "", "    y = n\n")),
+        ("a later function, too", code("    x = a * 2\n", "", "    y = -n\n")),
+        ("a call in another function", code("    x = a * 2\n", "    charge(n)\n", "    y = n\n")),
+        ("a comment in another function", code("    x = a * 2\n", "    # as charge does\n", "    y = n\n")),
+    ] {
+        assert_eq!(claim_about_the_caller(&plain, &after, &[]), (json!(5), json!("medium")), "{name}");
+    }
+    // A comment above the function names it; the function changes below.
+    let above = code("    x = a * 2\n", "", "    y = n\n").replace("def zero", "# see charge\ndef zero");
+    assert_eq!(claim_about_the_caller(&plain, &above, &[]), (json!(6), json!("medium")));
+    // Which of two functions of that name is called is not known.
+    let other = ("src/b.py", "def charge(b):\n    y = b\n");
+    let after = code("    x = a * 2\n", "", "    y = n\n");
+    assert_eq!(claim_about_the_caller(&plain, &after, &[other]).1, "low");
+    let twice =
+        |x: &str| format!("class A:\n    def charge(self):\n{x}\nclass B:\n    def charge(self):\n        pass\n");
+    assert_eq!(claim_about_the_caller(&twice("        x = 1\n"), &twice("        x = 2\n"), &[]).1, "low");
+}
+
 #[test]
 fn a_reviewer_of_one_part_can_read_the_change_of_another() {
     let server = Server::start(|r| {

@@ -10,7 +10,7 @@ use super::text::identifiers;
 use super::{Context, Quoted, path};
 use crate::ai::related::Excerpt;
 use crate::diff::{LineKind, LineNo, RepoPath};
-use crate::symbols;
+use crate::symbols::{self, Kind, Symbols};
 use std::ops::RangeInclusive;
 
 /// Bytes of a name that connects two lines, at least.
@@ -26,8 +26,9 @@ pub(super) struct Relation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
-    /// The unchanged line names a definition that the change touches.
-    Changed(String),
+    /// The unchanged line names a definition that the change touches; with whether only one file of the change has such a
+    /// definition.
+    Changed(String, bool),
     /// Changed lines of these hunks name the definition that contains the unchanged line.
     Used(String, RangeInclusive<usize>),
     /// Both are in one file.
@@ -45,14 +46,18 @@ pub(super) fn relation(cx: &Context<'_>, line: &Line) -> Option<Relation> {
         return None;
     }
     let is_named = |name: &&String| name.len() >= NAME && identifiers(&line.text).any(|word| word == *name);
-    let touched = |(file, names): (usize, &Vec<String>)| {
+    let touched = |file: usize| {
+        let names = related.changed.get(file)?;
         let may_share = symbols::share_names(cx.group.files.get(file)?.path(), &line.file);
         let name = names.iter().find(is_named).filter(|_| may_share)?;
-        Some(Relation { file, by: By::Changed(name.clone()) })
+        Some((file, name))
     };
     let used = |e: &Excerpt| Relation { file: e.file, by: By::Used(e.name.clone(), e.hunks.clone()) };
     let own = || cx.group.files.iter().position(|f| *f.path() == line.file);
-    let by_name = related.changed.iter().enumerate().find_map(touched);
+    let mut by_name = (0..related.changed.len()).filter_map(touched);
+    let first = by_name.next();
+    let is_only = by_name.next().is_none();
+    let by_name = first.map(|(file, name)| Relation { file, by: By::Changed(name.clone(), is_only) });
     by_name.or_else(|| excerpt.map(used)).or_else(|| Some(Relation { file: own()?, by: By::File }))
 }
 
@@ -72,14 +77,10 @@ pub(super) fn changed_line(lines: &Lines<'_>, relation: &Relation, line: &Line) 
 fn related_line(lines: &Lines<'_>, relation: &Relation, line: &Line) -> Option<(usize, Quoted)> {
     let changed = || lines.of_file(relation.file).filter(|(_, e)| e.shown.kind != LineKind::Context);
     let added = || changed().filter(|(_, e)| e.shown.kind == LineKind::Added);
-    let has = |text: &str, name: &str| identifiers(text).any(|word| word == name);
-    let section = |e: &Entry<'_>| lines.file(relation.file).hunks.get(e.hunk).map_or("", |h| h.section.as_str());
     match &relation.by {
-        By::Changed(name) => {
-            let named = added().chain(changed()).find(|(_, e)| has(e.text, name));
-            let by_name = named.or_else(|| added().find(|(_, e)| has(section(e), name)));
-            let sure = by_name.map(|(entry, _)| (entry, Quoted::AsNumbered));
-            sure.or_else(|| changed().next().map(|(entry, _)| (entry, Quoted::Loosely)))
+        By::Changed(name, is_only) => {
+            let (entry, quoted) = line_of_definition(lines, relation.file, name)?;
+            Some((entry, if *is_only { quoted } else { Quoted::Loosely }))
         }
         By::Used(name, hunks) => {
             let near = || added().filter(|(_, e)| hunks.contains(&e.hunk));
@@ -96,4 +97,44 @@ fn related_line(lines: &Lines<'_>, relation: &Relation, line: &Line) -> Option<(
             added().min_by_key(|(_, e)| away(e)).map(|(entry, _)| (entry, Quoted::Loosely))
         }
     }
+}
+
+/// Returns true if a text has a name as a word.
+fn has(text: &str, name: &str) -> bool {
+    identifiers(text).any(|word| word == name)
+}
+
+/// Finds the changed line that stands for a definition which the change touches.
+///
+/// It is the first changed line of the function or type of that name: another line with the name can be a comment or a call.
+/// Where there is no such function or type, it is the first added line with the name, or a line of a hunk with the name in
+/// its label.
+fn line_of_definition(lines: &Lines<'_>, file: usize, name: &str) -> Option<(usize, Quoted)> {
+    let shown = lines.file(file);
+    let changed = || lines.of_file(file).filter(|(_, e)| e.shown.kind != LineKind::Context);
+    let added = || changed().filter(|(_, e)| e.shown.kind == LineKind::Added);
+    let loosely = || changed().next().map(|(entry, _)| (entry, Quoted::Loosely));
+    if shown.symbols.new.is_some() || shown.symbols.old.is_some() {
+        let new = spans(shown.symbols.new.as_deref(), name);
+        let old = spans(shown.symbols.old.as_deref(), name);
+        let is_one = new.len().max(old.len()) == 1;
+        let within = |spans: &[RangeInclusive<u32>], n: Option<LineNo>| {
+            n.is_some_and(|n| spans.iter().any(|span| span.contains(&n.get())))
+        };
+        let in_new = || added().find(|(_, e)| within(&new, e.shown.new));
+        let in_old = || changed().find(|(_, e)| within(&old, e.shown.old));
+        if let Some((entry, _)) = in_new().or_else(in_old) {
+            return Some((entry, if is_one { Quoted::AsNumbered } else { Quoted::Loosely }));
+        }
+    }
+    let section = |e: &Entry<'_>| shown.hunks.get(e.hunk).map_or("", |h| h.section.as_str());
+    let named = added().chain(changed()).find(|(_, e)| has(e.text, name));
+    let by_name = named.or_else(|| added().find(|(_, e)| has(section(e), name)));
+    by_name.map(|(entry, _)| (entry, Quoted::AsNumbered)).or_else(loosely)
+}
+
+/// Returns the lines of the functions and types of a name.
+fn spans(symbols: Option<&Symbols>, name: &str) -> Vec<RangeInclusive<u32>> {
+    let all = symbols.into_iter().flat_map(|s| &s.definitions);
+    all.filter(|d| d.name == name && d.kind != Kind::Test).map(|d| d.lines.clone()).collect()
 }
