@@ -105,6 +105,8 @@ fn any_other_result_changes_nothing() {
         ("passes on the change", change("/command", json!("true"))),
         ("fails with the fix, too", change("/command", json!("false"))),
         ("is not found", change("/command", json!("no-such-program-here"))),
+        ("looks for the text of the fix", change("/command", json!("! grep -q ' - ' src/add.sh"))),
+        ("looks for it and names its file", change("/command", json!("! grep -q ' - ' src/add.sh # check.sh"))),
         ("is ended by a time limit", change("/command", json!("exit 124"))),
         ("has a fix that does not fit", change("/fix/0/old", json!("$1 * $2"))),
         ("has a fix of nothing", change("/fix/0/old", json!(""))),
@@ -129,6 +131,14 @@ fn any_other_result_changes_nothing() {
         assert_eq!(seen, as_before, "a test that {name}: {report}");
     }
     assert!(!std::path::Path::new("/tmp/claude-reviewer-escape").exists());
+}
+
+#[test]
+fn a_command_that_runs_all_tests_of_the_project_reproduces_a_claim() {
+    let mut answer = proof();
+    answer["command"] = json!("for t in *.sh; do [ ! -e \"$t\" ] || sh \"$t\" || exit 1; done");
+    let (report, _) = Case::new(answer).review(&[], &[]);
+    assert_eq!(report["findings"][0]["confidence"], json!("high"), "{report}");
 }
 
 #[test]
