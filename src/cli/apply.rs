@@ -49,20 +49,10 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
             .hint("or apply every safe replacement: claude-reviewer apply --all-safe"));
     }
     let (store, id, session) = find(context, &args.session)?;
-    let (place, _) = rounds::open(&request(context), &context.env)?;
-    let last = session.rounds.last().map(|r| &r.review.report);
-    let report = last.ok_or_else(|| Error::usage(format!("review {id} has no round")))?;
-    let change = store.change(&id, u32::try_from(session.rounds.len()).unwrap_or(u32::MAX))?;
-    let name = id.to_string();
-    let reviewed = Reviewed {
-        id: &name,
-        findings: &report.findings,
-        change: &change,
-        head: report.source.head.as_deref(),
-        checked_out: place.head.as_deref(),
-    };
+    let last = Last::read(context, &store, (id, &session))?;
+    let (place, report, reviewed) = (&last.place, last.report, last.reviewed());
     let wanted = if args.all_safe { Wanted::AllSafe } else { Wanted::Named(args.findings.clone()) };
-    let edits = plan(&target(context, &place)?, &reviewed, &wanted)?;
+    let edits = plan(&target(context, place)?, &reviewed, &wanted)?;
     let mut text = String::new();
     for (id, why) in &edits.left_out {
         text.push_str(&format!("left out {id}: {}\n", Inert::new(why)));
@@ -107,23 +97,45 @@ pub(super) fn named(
     (store, id, session): (&Store, SessionId, &Session),
     findings: Vec<String>,
 ) -> Result<Vec<String>> {
-    let (place, _) = rounds::open(&request(context), &context.env)?;
-    let last = session.rounds.last().map(|r| &r.review.report);
-    let report = last.ok_or_else(|| Error::usage(format!("review {id} has no round")))?;
-    let change = store.change(&id, u32::try_from(session.rounds.len()).unwrap_or(u32::MAX))?;
-    let name = id.to_string();
-    let reviewed = Reviewed {
-        id: &name,
-        findings: &report.findings,
-        change: &change,
-        head: report.source.head.as_deref(),
-        checked_out: place.head.as_deref(),
-    };
-    let edits = plan(&target(context, &place)?, &reviewed, &Wanted::Named(findings))?;
+    let last = Last::read(context, store, (id, session))?;
+    let (place, report, reviewed) = (&last.place, last.report, last.reviewed());
+    let edits = plan(&target(context, place)?, &reviewed, &Wanted::Named(findings))?;
     edits.write()?;
     let mut lines = vec![format!("applied {}", edits.applied.join(", "))];
     lines.extend(checked(context, &edits, &report.findings).lines().map(str::to_owned));
     Ok(lines)
+}
+
+/// The last round of a stored review, and the place where its replacements are written.
+struct Last<'s> {
+    id: String,
+    report: &'s wire::Report,
+    change: Vec<u8>,
+    place: Place,
+}
+
+impl<'s> Last<'s> {
+    /// Reads the round.
+    ///
+    /// # Errors
+    /// Usage: the review has no round. Those of the store and of the repository.
+    fn read(context: &Context, store: &Store, (id, session): (SessionId, &'s Session)) -> Result<Self> {
+        let (place, _) = rounds::open(&request(context), &context.env)?;
+        let last = session.rounds.last().map(|r| &r.review.report);
+        let report = last.ok_or_else(|| Error::usage(format!("review {id} has no round")))?;
+        let change = store.change(&id, u32::try_from(session.rounds.len()).unwrap_or(u32::MAX))?;
+        Ok(Self { id: id.to_string(), report, change, place })
+    }
+
+    fn reviewed(&self) -> Reviewed<'_> {
+        Reviewed {
+            id: &self.id,
+            findings: &self.report.findings,
+            change: &self.change,
+            head: self.report.source.head.as_deref(),
+            checked_out: self.place.head.as_deref(),
+        }
+    }
 }
 
 fn target(context: &Context, place: &Place) -> Result<Target> {
