@@ -9,8 +9,8 @@ use crate::wire::background::{Covered, Ending, Last, Order, Queue, Running, VERS
 /// How many processes may end before the review of a commit does.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// How many commits can wait. The oldest ones are dropped.
-const MOST: usize = 32;
+/// How many commits can wait. It bounds the file of the queue, which each commit rewrites.
+const MOST: usize = 256;
 
 /// Returns how the review of a new commit covers that of an earlier one; `None`: it does not.
 pub(super) type Covers<'a> = &'a dyn Fn(&Order) -> Option<Covered>;
@@ -24,7 +24,8 @@ pub(super) struct Worker<'a> {
     pub(super) now: &'a str,
 }
 
-/// Adds a commit, in place of those that its review covers.
+/// Adds a commit, in place of those that its review covers. If too many wait, the oldest is dropped and recorded as the
+/// last result.
 pub(super) fn submit(queue: &mut Queue, mut order: Order, covers: Covers<'_>) {
     let mut kept = Vec::new();
     for waiting in take(queue) {
@@ -39,7 +40,11 @@ pub(super) fn submit(queue: &mut Queue, mut order: Order, covers: Covers<'_>) {
     }
     order.covers.extend(queue.running.as_ref().and_then(|r| covers(&r.order)));
     kept.push(Waiting { order, held: None });
-    kept.drain(..kept.len().saturating_sub(MOST));
+    let now = kept.last().map_or_else(String::new, |w| w.order.since.clone());
+    for dropped in kept.drain(..kept.len().saturating_sub(MOST)) {
+        let note = format!("not reviewed: more than {MOST} commits wait");
+        queue.last = Some(last(&dropped.order, &now, Ending::Abandoned, Some(note)));
+    }
     put(queue, kept);
 }
 
@@ -281,10 +286,15 @@ mod tests {
     }
 
     #[test]
-    fn the_commits_that_wait_are_bounded() {
+    fn the_commits_that_wait_are_bounded_and_a_dropped_one_is_the_last_result() {
         let mut queue = empty();
-        (0..100).for_each(|n| submit(&mut queue, order(&n.to_string()), &none));
-        assert_eq!((all_waiting(&queue).len(), all_waiting(&queue).last()), (MOST, Some(&"99")));
+        (0..MOST).for_each(|n| submit(&mut queue, order(&n.to_string()), &none));
+        assert_eq!((all_waiting(&queue).len(), queue.last.clone()), (MOST, None));
+        submit(&mut queue, order("newest"), &none);
+        assert_eq!((all_waiting(&queue).len(), all_waiting(&queue).last()), (MOST, Some(&"newest")));
+        let last = queue.last.unwrap();
+        assert_eq!((last.commit.as_str(), last.ending), ("0", Ending::Abandoned));
+        assert_eq!(last.note.as_deref(), Some("not reviewed: more than 256 commits wait"));
     }
 
     #[test]
