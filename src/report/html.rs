@@ -141,7 +141,7 @@ fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], o
     sections::coverage(review, out);
     sections::tests(review, out);
     sections::blocking(review, page, out);
-    sections::design(&review.models, out);
+    sections::design(review, out);
     let files = Files { review, page, origins };
     sections::whole(&files, page, out);
     let is_something = review.outcome != Outcome::NothingToReview;

@@ -250,7 +250,7 @@ fn finding(page: &mut Page<'_>, review: &Review, f: &Finding, news: bool) -> io:
         None => frame::quote(page, f)?,
     }
     if news {
-        page.prose_block(Line::new(), f.message(), 2)?;
+        page.prose_block(Line::new(), words::body(f), 2)?;
     }
     for also in words::also(f) {
         page.wrapped(&Line::new().space(2).put(BOLD, "also: ").put(PLAIN, Inert::new(also)), 4)?;

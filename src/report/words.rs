@@ -1,10 +1,10 @@
 //! Texts that several formats share: the verdict, a finding's position and parts, cost, and the order of findings.
 
 use super::{counted, dispositioned, plural, suppressed, totals};
-use crate::ai::Usage;
+use crate::ai::{Missing, Usage};
 use crate::diff::ObjectId;
 use crate::error::ExitStatus;
-use crate::finding::{Finding, Frame, FrameLine, Location, Severity};
+use crate::finding::{Category, Finding, Frame, FrameLine, Location, Severity};
 use crate::request::OnTestFailure;
 use crate::review::Review;
 use crate::untrusted;
@@ -378,13 +378,33 @@ pub(super) fn apply(f: &Finding, id: &str, review: &Review) -> String {
     format!("{}claude-reviewer apply {id}{}", checkout.unwrap_or_default(), session.unwrap_or_default())
 }
 
+/// Returns the message of a finding, or nothing if it repeats the title.
+pub(super) fn body(f: &Finding) -> &str {
+    if is_same_sentence(f.message(), f.title()) { "" } else { f.message() }
+}
+
+/// Returns true if two texts differ at most in the full stop at their end.
+fn is_same_sentence(a: &str, b: &str) -> bool {
+    a.trim().trim_end_matches('.') == b.trim().trim_end_matches('.')
+}
+
+/// Returns the missing requirements that are not findings, as those without a citation. The state of a finding, such as
+/// a rejection, decides whether and where a report shows it.
+pub(super) fn other_missing(review: &Review) -> Vec<&Missing> {
+    let is_finding = |m: &Missing| {
+        let mut of_kind = review.findings.iter().filter(|f| f.category() == Category::MissingRequirement);
+        of_kind.any(|f| is_same_sentence(f.message(), &m.requirement))
+    };
+    review.models.missing.iter().filter(|m| !is_finding(m)).collect()
+}
+
 /// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, the other lines,
 /// failure, convention, dispute, help, and the replacement.
 pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
     let text = |label, text: &'f str| Part::Text(label, untrusted::clipped(text.trim(), PROSE));
     let mut out = vec![text("", f.title())];
-    if !f.message().trim().is_empty() && f.message().trim() != f.title().trim() {
-        out.push(text("", f.message()));
+    if !body(f).trim().is_empty() {
+        out.push(text("", body(f)));
     }
     out.extend(inside(f.commit, review).map(|text| Part::Text("", text.into())));
     out.extend(also(f).map(|place| Part::Text("Also: ", place.into())));

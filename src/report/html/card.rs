@@ -68,7 +68,7 @@ pub(super) fn write<'r>(
     let first = *said.entry((f.message(), f.suggestion())).or_insert(index);
     let is_news = first == index;
     if is_news {
-        prose("", f.message(), out);
+        prose("", words::body(f), out);
     } else {
         let first = first as u64 + 1;
         out.raw("<p class=again>Same as <a href=#F").digits(first).raw(">F").digits(first).raw("</a>.\n");

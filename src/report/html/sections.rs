@@ -7,7 +7,9 @@ use crate::ai::{Models, Usage};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
 use crate::report::words;
-use crate::report::words::{conventions, elapsed, grouped, is_inside, let_through, missing, tests_word, zero_because};
+use crate::report::words::{
+    conventions, elapsed, grouped, is_inside, let_through, missing, other_missing, tests_word, zero_because,
+};
 use crate::report::{backends, plural};
 use crate::review::Review;
 use crate::verdict::{Outcome, TestOutcome, Verdict};
@@ -269,7 +271,8 @@ pub(super) fn tests(review: &Review, out: &mut Markup) {
 }
 
 /// Writes the models' results on the design, the requirements and the acceptance criteria.
-pub(super) fn design(models: &Models, out: &mut Markup) {
+pub(super) fn design(review: &Review, out: &mut Markup) {
+    let models = &review.models;
     if let Some(c) = &models.compliance {
         out.raw("<section class=list aria-labelledby=design><h2 id=design>Design</h2>\n<p>");
         out.raw(if c.follows {
@@ -292,13 +295,14 @@ pub(super) fn design(models: &Models, out: &mut Markup) {
         }
         out.raw("</section>\n");
     }
-    if !models.missing.is_empty() {
+    let missing = other_missing(review);
+    if !missing.is_empty() {
         out.raw("<section class=list aria-labelledby=missing><h2 id=missing>Missing requirements</h2>\n<ul>\n");
-        for m in models.missing.iter().take(NAMES) {
+        for m in missing.iter().take(NAMES) {
             graded(m.severity, &m.requirement, m.reference.as_deref(), out);
             out.raw("</li>\n");
         }
-        more(models.missing.len(), NAMES, "requirements", out);
+        more(missing.len(), NAMES, "requirements", out);
         out.raw("</ul>\n</section>\n");
     }
     if !models.criteria.is_empty() {

@@ -3,7 +3,7 @@
 use super::accent;
 use super::page::{BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW};
 use crate::ai::Models;
-use crate::report::words::{dropped_claims, spent, tests_word};
+use crate::report::words::{dropped_claims, other_missing, spent, tests_word};
 use crate::review::{Review, TestResults};
 use crate::untrusted::Inert;
 use crate::verdict::TestOutcome;
@@ -20,7 +20,7 @@ pub(super) fn write(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     if page.style.verbose {
         opinions(page, &review.models)?;
     }
-    compliance(page, &review.models)?;
+    compliance(page, review)?;
     dropped(page, &review.models)
 }
 
@@ -59,8 +59,8 @@ fn opinions(page: &mut Page<'_>, models: &Models) -> io::Result<()> {
     Ok(())
 }
 
-fn compliance(page: &mut Page<'_>, models: &Models) -> io::Result<()> {
-    let violations = models.compliance.iter().flat_map(|c| &c.violations);
+fn compliance(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+    let violations = review.models.compliance.iter().flat_map(|c| &c.violations);
     let mut first = true;
     for v in violations {
         if std::mem::take(&mut first) {
@@ -72,7 +72,7 @@ fn compliance(page: &mut Page<'_>, models: &Models) -> io::Result<()> {
             .put(DIM, Inert::new(v.reference.as_ref().map(|r| format!("  {r}")).unwrap_or_default()));
         page.wrapped(&line, 4)?;
     }
-    for m in &models.missing {
+    for m in other_missing(review) {
         if std::mem::take(&mut first) {
             page.gap()?;
         }

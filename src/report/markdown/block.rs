@@ -86,8 +86,8 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
         let text = prose(clipped(text.trim(), look.prose).trim());
         if label.is_empty() { text } else { format!("**{label}:** {text}") }
     };
-    if look.news && f.message().trim() != f.title().trim() {
-        parts.push(text("", f.message()));
+    if look.news && !words::body(f).trim().is_empty() {
+        parts.push(text("", words::body(f)));
     }
     parts.extend(words::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
     let reproduced = words::reproduction(f);

@@ -291,7 +291,9 @@ fn design(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     };
     let mut items: Vec<_> = violations.map(|v| entry("design", v.impact, &v.issue, v.reference.as_ref())).collect();
     items.extend(
-        review.models.missing.iter().map(|m| entry("missing", m.severity, &m.requirement, m.reference.as_ref())),
+        words::other_missing(review)
+            .into_iter()
+            .map(|m| entry("missing", m.severity, &m.requirement, m.reference.as_ref())),
     );
     if items.is_empty() {
         return String::new();

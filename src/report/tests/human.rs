@@ -3,6 +3,7 @@
 use super::super::sample::{full, sketch, warned};
 use super::super::{Format, Links, Style};
 use super::{human, text};
+use crate::ai::Missing;
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Severity, arrange};
 use crate::policy::Policy;
@@ -186,4 +187,24 @@ fn a_secret_in_the_name_of_a_file_is_masked_in_its_link() {
     let mut review = blocked(vec![on_line(Severity::Major, &format!("{key}.py"), 1, "t")]);
     let report = linked(&mut review, "/r", "box", 80);
     assert!(!report.contains(&key[4..]) && targets(&report)[0].starts_with("file://box/r/AKIA"), "{report:?}");
+}
+
+#[test]
+fn a_missing_requirement_that_is_a_finding_is_written_once_in_reports_for_people() {
+    let requirement = "The export has a date column";
+    let mut review = full();
+    review.findings.push(
+        sketch("gap", Severity::Major, Category::MissingRequirement, requirement, &format!("{requirement}.")).done(),
+    );
+    let listed = review.models.missing[0].requirement.clone();
+    review.models.missing.push(Missing {
+        requirement: format!("{requirement}."),
+        reference: Some("SHOP-12".to_owned()),
+        severity: Severity::Major,
+    });
+    for format in [Format::Human, Format::Markdown] {
+        let report = text(&review, format, &Style::default());
+        assert_eq!(report.matches(requirement).count(), 1, "{format:?}: {report}");
+        assert!(report.contains(&listed), "{format:?}: a requirement that is not a finding is listed: {report}");
+    }
 }
