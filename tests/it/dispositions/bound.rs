@@ -223,8 +223,9 @@ fn pruning_a_baseline_keeps_decisions_that_a_scan_of_the_tree_cannot_check() {
     assert!(!text.contains("test-deleted") && text.contains("a test server"), "{text}");
 }
 
-#[test]
-fn dsp_02_an_entry_that_the_tip_of_the_base_revoked_does_not_open_the_gate() {
+/// Returns a repository whose only commit lacks `web/run.py`, and the shared file that rejects the finding in it. Both files
+/// are in the worktree.
+fn rejected() -> (Repo, String) {
     let repo = Repo::new();
     repo.stage("README", "Sums.\n").commit("seed");
     repo.stage("web/run.py", CODE);
@@ -232,6 +233,12 @@ fn dsp_02_an_entry_that_the_tip_of_the_base_revoked_does_not_open_the_gate() {
     decide(&repo, &["reject", "F1", "--share"]);
     let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
     repo.git(&["rm", "-q", "--cached", "web/run.py"]);
+    (repo, text)
+}
+
+#[test]
+fn dsp_02_an_entry_that_the_tip_of_the_base_revoked_does_not_open_the_gate() {
+    let (repo, text) = rejected();
     repo.stage(SHARED, &text).commit("decide");
     repo.git(&["checkout", "-q", "-b", "topic"]);
     repo.stage("web/run.py", CODE).commit("the change");
@@ -268,13 +275,7 @@ fn dsp_02_an_entry_that_the_tip_of_the_base_revoked_does_not_open_the_gate() {
 
 #[test]
 fn dsp_02_with_two_merge_bases_an_entry_of_one_does_not_open_the_gate() {
-    let repo = Repo::new();
-    repo.stage("README", "Sums.\n").commit("seed");
-    repo.stage("web/run.py", CODE);
-    repo.reviewer(&["review", "staged"]).run(1);
-    decide(&repo, &["reject", "F1", "--share"]);
-    let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
-    repo.git(&["rm", "-q", "--cached", "web/run.py"]);
+    let (repo, text) = rejected();
     std::fs::remove_file(repo.path().join("web/run.py")).unwrap();
     for decides in ["one", "other"] {
         // Two branches that were merged into each other have two merge bases; one of them has the entry.
