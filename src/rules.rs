@@ -30,6 +30,7 @@ mod sample;
 mod scan;
 pub(crate) mod secret;
 mod spans;
+mod structural;
 mod suppress;
 mod team;
 mod unicode;
@@ -450,6 +451,11 @@ impl RuleSet {
     pub fn to_toml(&self, id: &str) -> Result<String> {
         let index = self.index_of(id).ok_or_else(|| self.not_found(id))?;
         match self.team_index(index) {
+            Some(i) if self.rule(index).matcher == Matcher::Structural => {
+                let written = &self.team.written[i];
+                Err(Error::usage(format!("cannot print {id} as TOML: it is a structural rule"))
+                    .hint(format!("see {}:{}", written.file, written.line)))
+            }
             Some(i) => Ok(team::to_toml(&self.team.written[i])),
             None => team::of_built_in(usize::from(index)).ok_or_else(|| {
                 Error::usage(format!("cannot print {id} as TOML: code of the program decides what it matches"))
@@ -485,7 +491,8 @@ impl RuleSet {
     ///
     /// Only team rules do. Built-in rules check rule files like all others, above all for secrets.
     fn skips_rule_file(&self, index: u16, path: &[u8]) -> bool {
-        if self.team_index(index).is_none() || !path.ends_with(b".toml") {
+        let is_rule_file = [&b".toml"[..], b".yml", b".yaml"].iter().any(|extension| path.ends_with(extension));
+        if self.team_index(index).is_none() || !is_rule_file {
             return false;
         }
         let folder = memchr::memrchr(b'/', path).map(|end| &path[..end]);

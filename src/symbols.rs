@@ -108,6 +108,12 @@ pub struct Symbols {
     pub imports: BTreeSet<String>,
 }
 
+/// Returns the grammar of a file, by its name.
+#[must_use]
+pub fn language(path: &RepoPath) -> Option<tree_sitter::Language> {
+    Grammar::of(path).map(|grammar| grammar.table().language.clone())
+}
+
 impl Symbols {
     /// Reads a file. `None`: the language has no grammar here, the file is too large, or parsing took too long.
     pub fn read(path: &RepoPath, text: &[u8]) -> Option<Self> {

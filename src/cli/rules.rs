@@ -306,13 +306,13 @@ fn read(path: &Path, given: &Path) -> Result<Vec<(String, String)>> {
     if path.is_dir() {
         for entry in std::fs::read_dir(path).map_err(|e| fail(given, &e))? {
             let file = entry.map_err(|e| fail(given, &e))?.path();
-            if file.extension().is_some_and(|e| e == "toml") && file.is_file() {
+            if file.extension().is_some_and(|e| e == "toml" || e == "yml" || e == "yaml") && file.is_file() {
                 files.push(file);
             }
         }
         files.sort();
         if files.is_empty() {
-            return Err(Error::usage(format!("no rule file (*.toml) in {}", given.display())));
+            return Err(Error::usage(format!("no rule file (*.toml, *.yml) in {}", given.display())));
         }
     } else {
         files.push(path.to_owned());

@@ -75,6 +75,8 @@ pub(crate) enum Matcher {
     KubernetesData,
     /// Code that looks at the change itself: `super::change`.
     Change,
+    /// A team's rule on the syntax tree: `super::structural`.
+    Structural,
 }
 
 /// A prefilter with the rules that each of its literals belongs to.

@@ -167,7 +167,11 @@ pub(crate) const MATCHERS: &[&str] = &[
     "aws-secret-half",
     "kubernetes-data",
     "change",
+    STRUCTURAL,
 ];
+
+/// The matcher of a team's structural rules (`rules::structural`).
+pub(crate) const STRUCTURAL: &str = "structural";
 
 /// Values of `place`.
 pub(crate) const PLACES: &[&str] = &["any", "code", "code-or-string", "string", "comment"];
@@ -304,7 +308,9 @@ impl Rule {
             let literals = missing("literals", self.literals.is_empty());
             return literals.into_iter().chain(missing("pattern", self.pattern.is_empty())).collect();
         };
-        let both = !self.pattern.is_empty() || !self.literals.is_empty();
+        // The pattern of a structural rule is its condition.
+        let has_pattern = !self.pattern.is_empty() && matcher != STRUCTURAL;
+        let both = has_pattern || !self.literals.is_empty();
         let excludes = both.then(|| Fault::new("matcher", "excludes `pattern` and `literals`"));
         unknown("matcher", matcher, MATCHERS).into_iter().chain(excludes).collect()
     }

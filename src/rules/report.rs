@@ -58,6 +58,8 @@ pub(super) struct Sighting<'a> {
     pub(super) in_doubt: bool,
     /// Whether the origin of the value decides and is unknown: the finding is a suggestion.
     pub(super) of_unknown_origin: bool,
+    /// The title of the finding, if it is not the rule's.
+    pub(super) title: Option<&'a str>,
     /// The new lines, where the rule itself has computed them.
     pub(super) replacement: Option<&'a str>,
 }
@@ -271,9 +273,11 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<
     let (start, end) = s.shown.unwrap_or((0, quote.len()));
     let end = end.min(quote.len()).min(start + QUOTE_MAX);
     let quote = quote.get(start..end).unwrap_or_default();
+    // A structural rule without a note has its title as its message.
+    let stated = s.title.filter(|_| rule.message == rule.title).unwrap_or(&rule.message);
     let mut message = match s.detail {
-        Some(d) => format!("{}: {d}", rule.message.trim_end().trim_end_matches('.')),
-        None => rule.message.trim_end().to_owned(),
+        Some(d) => format!("{}: {d}", stated.trim_end().trim_end_matches('.')),
+        None => stated.trim_end().to_owned(),
     };
     let severity = weigh(rules, index, s.in_doubt, s.of_unknown_origin);
     let mut confidence = rule.confidence;
@@ -290,7 +294,7 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<
         location: s.file.map(|f| Location { file: f.clone(), lines: s.lines }),
         severity,
         category: rule.category,
-        title: rule.title.clone().into_owned(),
+        title: s.title.map_or_else(|| rule.title.clone().into_owned(), str::to_owned),
         message,
         failure: None,
         suggestion: rule.suggestion.as_ref().map(|t| t.trim_end().to_owned()),

@@ -19,6 +19,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 mod place;
+mod structural;
 
 /// Bytes of a long line that a quote shows on each side of a match.
 const QUOTE_SIDE: usize = 120;
@@ -337,6 +338,9 @@ impl<'a> Scan<'a> {
                 self.unicode();
             }
         }
+        if self.scope == Scope::All && self.is_first {
+            self.structural(text);
+        }
         // Bytes that are not text make the review of the file incomplete, which says more.
         if self.scope == Scope::All
             && self.is_first
@@ -496,6 +500,7 @@ impl<'a> Scan<'a> {
             hide,
             in_doubt,
             of_unknown_origin,
+            title: None,
             replacement: None,
         };
         self.reporter.report_index(rule, sighting);

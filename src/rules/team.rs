@@ -4,7 +4,7 @@ mod export;
 mod file;
 
 pub(super) use export::{of_built_in, to_toml};
-pub(super) use file::Written;
+pub(super) use file::{Problem, Written};
 
 use super::catalog::{self, Filter, Fix, List, Matcher, Rule};
 use super::check;
@@ -12,10 +12,10 @@ use super::format::{self, Fault};
 use super::language::Languages;
 use super::lexer::Place;
 use super::prefilter::{Prefilter, Tables};
+use super::structural::{self, StructuralRule};
 use super::walk::Compiled;
 use crate::error::Result;
 use crate::finding::{Category, Confidence, Severity};
-use file::Problem;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -27,6 +27,8 @@ pub(super) struct Team {
     /// The same rules as their files state them.
     pub(super) written: Vec<Written>,
     pub(super) compiled: Vec<OnceLock<Option<Compiled>>>,
+    /// The structural ones among the rules, by their position.
+    pub(super) structural: Vec<(usize, StructuralRule)>,
     tables: Option<Tables>,
     literals: Vec<Vec<u8>>,
     users: Vec<Vec<u16>>,
@@ -46,11 +48,10 @@ impl Team {
         let mut team = Self::default();
         let mut problems = Vec::new();
         for (name, content) in files {
-            let (written, found) = file::parse(name, content);
-            let mut found_here = found;
-            for one in written {
-                match team.check(&one) {
-                    Ok(rule) => team.add(one, rule),
+            let (written, mut found_here) = parse(name, content);
+            for (one, structural) in written {
+                match team.check(&one, structural.is_some()) {
+                    Ok(rule) => team.add(one, rule, structural),
                     Err(faults) => found_here.extend(faults.iter().map(|f| one.problem(f))),
                 }
             }
@@ -65,10 +66,10 @@ impl Team {
     }
 
     /// Makes the engine's rule of a written one, or returns all its faults.
-    fn check(&self, written: &Written) -> std::result::Result<Rule, Vec<Fault>> {
+    fn check(&self, written: &Written, is_structural: bool) -> std::result::Result<Rule, Vec<Fault>> {
         let rule = &written.rule;
         let mut faults = rule.faults();
-        if rule.matcher.is_some() {
+        if rule.matcher.is_some() && !is_structural {
             faults.push(Fault::new("matcher", "is for built-in rules only"));
         }
         if catalog::RULES.iter().any(|r| r.id == rule.id) {
@@ -85,18 +86,22 @@ impl Team {
         faults.extend(
             rule.checks.iter().filter(is_unknown).map(|c| Fault::new("checks", format!("unknown check {c:?}"))),
         );
-        let patterns = patterns(rule);
+        let patterns = if is_structural { Vec::new() } else { patterns(rule).to_vec() };
         let too_long = patterns.iter().filter(|(_, list)| list.iter().any(|p| p.len() > PATTERN_MAX));
         faults.extend(too_long.map(|(key, _)| Fault::new(key, format!("is longer than {PATTERN_MAX} bytes"))));
         if !faults.is_empty() {
             return Err(faults);
         }
         let rule = convert(rule);
+        if is_structural {
+            return Ok(Rule { matcher: Matcher::Structural, ..rule });
+        }
         Compiled::check(&rule).map_err(|(key, e)| vec![Fault::new(key, brief(&e))])?;
         Ok(rule)
     }
 
-    fn add(&mut self, written: Written, rule: Rule) {
+    fn add(&mut self, written: Written, rule: Rule, structural: Option<StructuralRule>) {
+        self.structural.extend(structural.map(|structural| (self.rules.len(), structural)));
         self.rules.push(rule);
         self.written.push(written);
         self.compiled.push(OnceLock::new());
@@ -145,15 +150,25 @@ fn patterns(rule: &format::Rule) -> [(&'static str, &[String]); 8] {
     ]
 }
 
+/// Parses a rule file, by its name: TOML, or YAML with structural rules.
+fn parse(name: &str, content: &str) -> (Vec<(Written, Option<StructuralRule>)>, Vec<Problem>) {
+    if structural::is_structural(name) {
+        let (rules, problems) = structural::parse(name, content);
+        return (rules.into_iter().map(|(written, rule)| (written, Some(rule))).collect(), problems);
+    }
+    let (rules, problems) = file::parse(name, content);
+    (rules.into_iter().map(|written| (written, None)).collect(), problems)
+}
+
 /// Parses a rule file without checking the values of its rules.
 ///
 /// # Errors
 ///
 /// Usage: one error that lists every unknown key and every missing one.
 pub(super) fn read(name: &str, content: &str) -> Result<Vec<format::Rule>> {
-    let (written, problems) = file::parse(name, content);
+    let (written, problems) = parse(name, content);
     match problems.is_empty() {
-        true => Ok(written.into_iter().map(|w| w.rule).collect()),
+        true => Ok(written.into_iter().map(|(w, _)| w.rule).collect()),
         false => Err(Problem::error(&problems)),
     }
 }

@@ -92,7 +92,7 @@ fn parsed(files: &[RuleFile]) -> Vec<(&RepoPath, &str, Rule)> {
     let mut rules = Vec::new();
     for f in files {
         let Some(text) = &f.text else { continue };
-        let read = team::read("", text).unwrap_or_default();
+        let read = team::read(&f.path.to_wire(), text).unwrap_or_default();
         rules.extend(read.into_iter().map(|r| (&f.path, text.as_str(), r)));
     }
     rules
@@ -174,8 +174,8 @@ fn name(severity: Option<Severity>) -> &'static str {
 /// Returns the line that names the rule.
 fn line_of(text: &str, id: &str) -> Option<LineNo> {
     let names = |line: &str| {
-        let value = line.trim_start().strip_prefix("id").map(str::trim_start).and_then(|l| l.strip_prefix('='));
-        value.is_some_and(|v| v.trim_start().get(1..).is_some_and(|v| v.starts_with(id)))
+        let value = line.trim_start().strip_prefix("id").map(str::trim_start).and_then(|l| l.strip_prefix(['=', ':']));
+        value.is_some_and(|v| v.trim_start().trim_start_matches(['"', '\'']).starts_with(id))
     };
     let at = text.lines().position(names)?;
     LineNo::new(u32::try_from(at).ok()?.saturating_add(1))

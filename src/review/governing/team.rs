@@ -24,7 +24,7 @@ pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> 
         let rule_files = names(std::slice::from_ref(folder), state, reader)?;
         let is_link = |mode: Option<FileMode>| mode == Some(FileMode::Symlink);
         if rule_files.is_empty() && (named || is_link(reader.mode(state, &folder_of(folder))?)) {
-            let error = Error::usage(format!("no rule file (*.toml) in {folder}, which rules.paths names"));
+            let error = Error::usage(format!("no rule file (*.toml, *.yml) in {folder}, which rules.paths names"));
             return Err(error
                 .hint_person("links are not followed; see the setting: claude-reviewer policy show --origin")
                 .hint_agent("links are not followed; tell the user that the policy needs to be fixed"));
@@ -75,7 +75,7 @@ fn names(paths: &[String], state: &State, reader: &mut Reader<'_>) -> Result<Vec
 }
 
 fn is_rule_file(path: &RepoPath) -> bool {
-    path.extension() == Some(b"toml")
+    matches!(path.extension(), Some(b"toml" | b"yml" | b"yaml"))
 }
 
 pub(super) fn folder_of(path: &str) -> RepoPath {

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::policy::value::closest;
 use crate::rules::format::{self, Fault};
+use crate::rules::structural::is_structural;
 use serde::Deserialize as _;
 use std::fmt;
 use toml::Spanned;
@@ -92,6 +93,15 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
+    pub(in crate::rules) fn new(file: &str, line: u32, rule: Option<&str>, text: String) -> Self {
+        Self { file: file.to_owned(), line, rule: rule.map(str::to_owned), text }
+    }
+
+    /// Returns true if the problem is one of the rule of that ID.
+    pub(in crate::rules) fn is_about(&self, id: &str) -> bool {
+        self.rule.as_deref() == Some(id)
+    }
+
     pub(in crate::rules) fn line(&self) -> u32 {
         self.line
     }
@@ -102,9 +112,12 @@ impl Problem {
             [one] => Error::usage(one.to_string()),
             _ => Error::usage(format!("{} problems in rule files", problems.len())),
         };
-        let mut error = error
-            .hint_person("see a complete rule: claude-reviewer rules explain python-flask-debug --format toml")
-            .hint_agent("tell the user that the rule files need to be fixed");
+        let is_structural = problems.first().is_some_and(|p| is_structural(&p.file));
+        let example = match is_structural {
+            true => "see a complete rule: claude-reviewer rules new ID --structural",
+            false => "see a complete rule: claude-reviewer rules explain python-flask-debug --format toml",
+        };
+        let mut error = error.hint_person(example).hint_agent("tell the user that the rule files need to be fixed");
         if problems.len() > 1 {
             error.causes.extend(problems.iter().take(LISTED).map(Self::to_string));
             let left = problems.len().saturating_sub(LISTED);
@@ -126,6 +139,11 @@ pub(in crate::rules) struct Written {
 }
 
 impl Written {
+    /// `lines`: the lines of its keys.
+    pub(in crate::rules) fn new(file: &str, line: u32, lines: Vec<(String, u32)>, rule: format::Rule) -> Self {
+        Self { file: file.to_owned(), line, lines, rule }
+    }
+
     /// Places a fault of the rule on the line of its key.
     pub(in crate::rules) fn problem(&self, fault: &Fault) -> Problem {
         let of_key = self.lines.iter().find(|(key, _)| key == fault.key).map(|(_, line)| *line);

@@ -1,0 +1,275 @@
+//! Parses files of structural rules: documents of YAML, each a rule or the samples of a rule.
+//!
+//! A document with `valid` or `invalid` has samples, as in ast-grep's test files
+//! (<https://ast-grep.github.io/guide/test-rule.html>). `metadata` can have this program's `category`, `severity`,
+//! `confidence` and `cwe`.
+
+use super::StructuralRule;
+use super::language::TreeLanguage;
+use crate::rules::format::{self, Sample};
+use crate::rules::team::{Problem, Written};
+use ast_grep_config::{SerializableRuleConfig, Severity};
+use serde_json::{Value, json};
+
+/// Keys of a document with samples.
+const SAMPLE_KEYS: &[&str] = &["id", "valid", "invalid"];
+/// Keys of `metadata` that this program reads. Others are the team's own.
+const CATEGORY: &str = "category";
+const SEVERITY: &str = "severity";
+const CONFIDENCE: &str = "confidence";
+const CWE: &str = "cwe";
+
+/// Returns true if a rule file of that name has structural rules.
+pub(in crate::rules) fn is_structural(name: &str) -> bool {
+    name.ends_with(".yml") || name.ends_with(".yaml")
+}
+
+/// A document of a file.
+#[derive(Clone, Copy)]
+struct Document<'a> {
+    /// The line of the file in which it starts, counted from 1.
+    line: u32,
+    text: &'a str,
+}
+
+/// The samples of a rule.
+struct Samples {
+    id: String,
+    line: u32,
+    valid: Vec<String>,
+    invalid: Vec<String>,
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    rules: Vec<(Written, StructuralRule)>,
+    samples: Vec<Samples>,
+    problems: Vec<Problem>,
+}
+
+/// Parses a file. Returns the rules that compile; for the others, their problems. A rule with `severity: off` is left out.
+pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<(Written, StructuralRule)>, Vec<Problem>) {
+    let mut reader = Reader { name, rules: Vec::new(), samples: Vec::new(), problems: Vec::new() };
+    for document in documents(content.strip_prefix('\u{feff}').unwrap_or(content)) {
+        reader.document(document);
+    }
+    reader.join();
+    (reader.rules, reader.problems)
+}
+
+/// Splits a file at its lines `---`.
+fn documents(content: &str) -> Vec<Document<'_>> {
+    let mut out = Vec::new();
+    let (mut start, mut first, mut at, mut line) = (0, 1, 0, 1);
+    for text in content.split_inclusive('\n') {
+        at += text.len();
+        line += 1;
+        if text.starts_with("---") && text[3..].trim_start().is_empty() {
+            out.push(Document { line: first, text: &content[start..at - text.len()] });
+            (start, first) = (at, line);
+        }
+    }
+    out.push(Document { line: first, text: &content[start..] });
+    out
+}
+
+impl Document<'_> {
+    /// Returns the line of the file that has a key of the document, or the first line of the document.
+    fn line_of(&self, key: &str) -> u32 {
+        let starts = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
+        let at = self.text.lines().position(starts).unwrap_or_default();
+        self.line.saturating_add(u32::try_from(at).unwrap_or_default())
+    }
+
+    /// Returns the line of the file for a line of the document.
+    fn line_at(&self, line: Option<u64>) -> u32 {
+        let ahead = line.and_then(|line| u32::try_from(line).ok()).unwrap_or(1).saturating_sub(1);
+        self.line.saturating_add(ahead)
+    }
+}
+
+impl Reader<'_> {
+    fn document(&mut self, document: Document<'_>) {
+        let value = match ast_grep_config::from_str::<Value>(document.text) {
+            Ok(Value::Null) => return,
+            Ok(value) => value,
+            Err(e) => {
+                let line = document.line_at(e.location().map(|l| l.line()));
+                return self.problem(line, None, format!("invalid YAML: {}", first_line(&e.to_string())));
+            }
+        };
+        let Value::Object(keys) = &value else {
+            return self.problem(document.line, None, "a rule must be a mapping of keys".to_owned());
+        };
+        let id = keys.get("id").and_then(Value::as_str).unwrap_or_default();
+        if id.is_empty() {
+            return self.problem(document.line, None, "missing key `id`".to_owned());
+        }
+        if keys.contains_key("valid") || keys.contains_key("invalid") {
+            return self.samples(document, id, keys);
+        }
+        match ast_grep_config::from_str::<SerializableRuleConfig<TreeLanguage>>(document.text) {
+            Ok(config) => self.rule(document, &value, config),
+            Err(e) => {
+                let line = document.line_at(e.location().map(|l| l.line()));
+                self.problem(line, Some(id), first_line(&e.to_string()));
+            }
+        }
+    }
+
+    fn rule(&mut self, document: Document<'_>, value: &Value, config: SerializableRuleConfig<TreeLanguage>) {
+        if config.severity == Severity::Off {
+            return;
+        }
+        let (id, language) = (config.id.clone(), config.language);
+        let severity = severity(&config.severity);
+        let rule = match StructuralRule::new(config) {
+            Ok(rule) => rule,
+            Err(text) => return self.problem(document.line_of("rule"), Some(&id), text),
+        };
+        match written(value, &id, language, severity) {
+            Ok(written) => {
+                let lines = [
+                    ("id", "id"),
+                    ("title", "message"),
+                    ("message", "message"),
+                    ("category", "metadata"),
+                    ("severity", "metadata"),
+                    ("confidence", "metadata"),
+                ];
+                let lines = lines.map(|(key, of)| (key.to_owned(), document.line_of(of))).to_vec();
+                let line = document.line_of("id");
+                self.rules.push((Written::new(self.name, line, lines, written), rule));
+            }
+            Err((key, text)) => self.problem(document.line_of(key), Some(&id), format!("{key}: {text}")),
+        }
+    }
+
+    fn samples(&mut self, document: Document<'_>, id: &str, keys: &serde_json::Map<String, Value>) {
+        for key in keys.keys().filter(|key| !SAMPLE_KEYS.contains(&key.as_str())) {
+            let text = format!("unknown key `{key}` beside samples, expected `id`, `valid` or `invalid`");
+            self.problem(document.line_of(key), Some(id), text);
+        }
+        let mut read = |key: &str| match texts(keys.get(key)) {
+            Some(texts) => texts,
+            None => {
+                self.problem(document.line_of(key), Some(id), format!("{key}: must be a list of texts"));
+                Vec::new()
+            }
+        };
+        let (valid, invalid) = (read("valid"), read("invalid"));
+        self.samples.push(Samples { id: id.to_owned(), line: document.line, valid, invalid });
+    }
+
+    /// Adds the samples to their rules.
+    fn join(&mut self) {
+        for samples in std::mem::take(&mut self.samples) {
+            let Some((rule, of)) = self.rules.iter_mut().find(|(rule, _)| rule.rule.id == samples.id) else {
+                // A rule that has a problem has its own line in the error.
+                if !self.problems.iter().any(|p| p.is_about(&samples.id)) {
+                    let text = "has samples and no rule in this file".to_owned();
+                    self.problem(samples.line, Some(&samples.id), text);
+                }
+                continue;
+            };
+            let path = sample_path(&rule.rule.paths, of.language());
+            let sample = |matches: bool, text: String| Sample {
+                matches,
+                path: path.clone(),
+                text,
+                fixed: None,
+                also: Vec::new(),
+            };
+            rule.rule.samples.extend(samples.invalid.into_iter().map(|text| sample(true, text)));
+            rule.rule.samples.extend(samples.valid.into_iter().map(|text| sample(false, text)));
+        }
+    }
+
+    fn problem(&mut self, line: u32, rule: Option<&str>, text: String) {
+        self.problems.push(Problem::new(self.name, line, rule, text));
+    }
+}
+
+/// Returns the severity for one of ast-grep's.
+fn severity(severity: &Severity) -> &'static str {
+    match severity {
+        Severity::Error => "major",
+        Severity::Warning => "minor",
+        Severity::Info | Severity::Hint | Severity::Off => "suggestion",
+    }
+}
+
+/// Returns a rule in the form of this program. The error has the key of the document and a text that follows it.
+fn written(
+    value: &Value,
+    id: &str,
+    language: TreeLanguage,
+    severity: &'static str,
+) -> Result<format::Rule, (&'static str, String)> {
+    let text =
+        |key: &str| value.get(key).and_then(Value::as_str).map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
+    let own = |key: &str| value.get("metadata").and_then(|m| m.get(key));
+    let own_text = |key: &str, or: &str| own(key).and_then(Value::as_str).unwrap_or(or).to_owned();
+    let title = text("message").unwrap_or_else(|| id.replace('-', " "));
+    let cwe = match own(CWE) {
+        None => None,
+        Some(number) => match number.as_u64().and_then(|n| u32::try_from(n).ok()) {
+            Some(number) => Some(number),
+            None => return Err(("metadata", format!("{CWE} must be a number, such as 89"))),
+        },
+    };
+    let fields = json!({
+        "id": id,
+        "message": text("note").unwrap_or_else(|| title.clone()),
+        "title": title,
+        "category": own_text(CATEGORY, "best-practice"),
+        "severity": own_text(SEVERITY, severity),
+        "confidence": own_text(CONFIDENCE, "medium"),
+        "languages": [language.own_name()],
+        "paths": globs(value.get("files")).map_err(|text| ("files", text))?,
+        "not_paths": globs(value.get("ignores")).map_err(|text| ("ignores", text))?,
+        "matcher": format::STRUCTURAL,
+        "pattern": condition(value),
+        "cwe": cwe,
+        "references": text("url").into_iter().collect::<Vec<_>>(),
+    });
+    // The keys that are not here get the defaults of a rule file.
+    serde_json::from_value(fields).map_err(|e| ("id", e.to_string()))
+}
+
+/// Returns the parts of a rule that decide what it matches, as JSON: two versions of a rule are compared by it.
+fn condition(value: &Value) -> String {
+    let parts = ["language", "rule", "constraints", "utils", "transform"];
+    let parts = parts.map(|key| value.get(key).map(|part| (key.to_owned(), part.clone())));
+    Value::Object(parts.into_iter().flatten().collect()).to_string()
+}
+
+/// Reads globs of paths.
+fn globs(value: Option<&Value>) -> Result<Vec<String>, String> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    let Some(texts) = texts(Some(value)) else {
+        return Err("must be a list of globs; caseInsensitive is not supported".to_owned());
+    };
+    Ok(texts.into_iter().map(|glob| glob.strip_prefix("./").map_or(glob.clone(), str::to_owned)).collect())
+}
+
+/// Returns the texts of a list; `None`: it is not a list of texts. A missing list is empty.
+fn texts(value: Option<&Value>) -> Option<Vec<String>> {
+    let Some(value) = value else { return Some(Vec::new()) };
+    value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+/// Returns the path of a sample: one that the first glob of the rule matches.
+fn sample_path(globs: &[String], language: TreeLanguage) -> String {
+    let extension = language.extension();
+    let glob = globs.first().map(|glob| glob.replace("**", "a").replace('*', "a"));
+    match glob {
+        Some(path) if path.rsplit('/').next().is_some_and(|name| name.contains('.')) => path,
+        Some(path) => format!("{}/sample.{extension}", path.trim_end_matches('/')),
+        None => format!("sample.{extension}"),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
+}
