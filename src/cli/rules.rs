@@ -42,6 +42,9 @@ enum Command {
         /// Folder for the rule file [default: the first folder of rules.paths in the policy]
         #[arg(long = "dir", value_name = "DIR")]
         folder: Option<PathBuf>,
+        /// Write a structural rule: a pattern of code in the YAML of ast-grep
+        #[arg(long)]
+        structural: bool,
     },
     /// Run the samples of team rules
     Test {
@@ -86,7 +89,10 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     match &args.command {
         Command::List(list) => print(&listed(context, list)?).map(|()| ExitStatus::Pass),
         Command::Explain { id, format } => print(&explain(context, id, *format)?).map(|()| ExitStatus::Pass),
-        Command::New { id, folder } => print(&new::write(context, id, folder.as_deref())?).map(|()| ExitStatus::Pass),
+        Command::New { id, folder, structural } => {
+            let template = if *structural { new::Template::Structural } else { new::Template::Pattern };
+            print(&new::write(context, id, folder.as_deref(), template)?).map(|()| ExitStatus::Pass)
+        }
         Command::Test { path } => test(&context.dir.join(path), path),
     }
 }

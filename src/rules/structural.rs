@@ -98,7 +98,8 @@ impl StructuralRule {
 /// Returns an error and its causes on one line, in lower case as fragments of error messages are.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut texts = Vec::new();
-    let mut next = Some(error);
+    // The outermost error only says which file has the cause.
+    let mut next = error.source().or(Some(error));
     while let Some(e) = next {
         let text = e.to_string();
         texts.push(text.lines().next().unwrap_or_default().trim_end_matches('.').to_owned());

@@ -258,6 +258,7 @@ fn only_git_names_gix() {
 #[test]
 fn only_the_sarif_report_names_its_types() {
     only(&["report/sarif"], &["serde_sarif"]);
+    only(&["rules/structural"], &["ast_grep_core", "ast_grep_config"]);
 }
 
 #[test]

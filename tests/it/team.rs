@@ -166,3 +166,54 @@ fn one_error_lists_every_problem_of_a_rule_file() {
     // The explanation of a built-in rule does not depend on the team's files.
     repo.reviewer(&["rules", "explain", "conflict-marker"]).run(0);
 }
+
+#[test]
+fn the_template_of_a_structural_rule_passes_its_test_and_its_fix_is_applied() {
+    let repo = Repo::new();
+    let file = format!("{RULES}/no-retired-calls.yml");
+    let run = repo.reviewer(&["rules", "new", "no-retired-calls", "--structural"]).run(0);
+    assert_eq!(run.stdout.lines().next(), Some(format!("wrote {file}").as_str()));
+    assert_eq!(repo.reviewer(&["rules", "test", RULES]).run(0).stdout, "1 rule, 2 samples: ok\n");
+    assert_eq!(repo.reviewer(&["rules", "test", &file]).run(0).stdout, "1 rule, 2 samples: ok\n");
+    repo.git(&["add", RULES]);
+    repo.stage("a.py", "x = 1\ny = retired_call(\n    x,\n)\n");
+    repo.reviewer(&["review", "staged"]).run(0);
+    let listed = repo.reviewer(&["findings"]).run(0).stdout;
+    assert!(listed.contains("a.py:2  no-retired-calls: retired_call(x) is no longer maintained"), "{listed}");
+    repo.reviewer(&["apply", "F1"]).run(0);
+    assert_eq!(std::fs::read_to_string(repo.path().join("a.py")).unwrap(), "x = 1\ny = new_call(x)\n");
+    let explained = repo.reviewer(&["rules", "explain", "no-retired-calls"]).run(0).stdout;
+    assert!(explained.contains(&format!("{file}:6")) && explained.contains("Call its replacement."), "{explained}");
+    let refused = repo.reviewer(&["rules", "explain", "no-retired-calls", "--format", "toml"]).run(2).stderr;
+    assert!(
+        refused.contains("it is a structural rule") && refused.contains(&format!("hint: see {file}:6")),
+        "{refused}"
+    );
+}
+
+#[test]
+fn gov_a_change_cannot_weaken_a_structural_rule_that_judges_it() {
+    let repo = Repo::new();
+    repo.reviewer(&["rules", "new", "no-retired-calls", "--structural"]).run(0);
+    let file = format!("{RULES}/no-retired-calls.yml");
+    let rule = std::fs::read_to_string(repo.path().join(&file)).unwrap().replace("warning", "error");
+    repo.stage(&file, &rule).commit("Add a rule");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    for (name, weaker, what) in [
+        ("removed", String::new(), "rule no-retired-calls is removed"),
+        ("off", rule.replace("severity: error", "severity: off"), "rule no-retired-calls is removed"),
+        ("lowered", rule.replace("severity: error", "severity: info"), "severity is lowered from major to suggestion"),
+        ("narrowed", rule.replace("rule:\n", "rule:\n  inside: { kind: class_definition }\n"), "pattern changes"),
+        ("ignored", rule.replace("fix:", "ignores: ['a.py']\nfix:"), "not_paths now holds a.py"),
+        ("broken", rule.replace("language: python", "language: cobol"), "every gate that uses them stops"),
+    ] {
+        repo.git(&["checkout", "-q", "-B", "topic", "main"]);
+        repo.stage(&file, &weaker).stage("a.py", "y = retired_call(1)\n").commit(name);
+        let report = repo.review_json(&["branch", "--base", "main", "--gate", "--no-save"], 1);
+        let found = report["findings"].as_array().unwrap();
+        let of =
+            |rule: &str| found.iter().find(|f| f["rule_id"] == rule).map(|f| f["message"].as_str().unwrap_or_default());
+        assert!(of("no-retired-calls").is_some(), "{name}: the base's rule judges: {report:#}");
+        assert!(of("policy-weakened").is_some_and(|m| m.contains(what)), "{name}: {report:#}");
+    }
+}

@@ -9,15 +9,38 @@ use crate::untrusted::Inert;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The template. `rules test` passes on it, so that an author changes a rule that works.
-const TEMPLATE: &str = include_str!("new.toml");
+/// The kind of a new rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Template {
+    /// A regular expression, in TOML.
+    Pattern,
+    /// A pattern of code, in YAML.
+    Structural,
+}
+
+impl Template {
+    /// Returns the template. `rules test` passes on it, so that an author changes a rule that works.
+    fn text(self) -> &'static str {
+        match self {
+            Self::Pattern => include_str!("new.toml"),
+            Self::Structural => include_str!("new.yml"),
+        }
+    }
+
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Pattern => "toml",
+            Self::Structural => "yml",
+        }
+    }
+}
 
 /// Writes the rule file. Returns the text for standard output.
 ///
 /// # Errors
 ///
 /// Usage: the ID is malformed or belongs to a built-in rule, the file exists, or it cannot be written.
-pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>) -> Result<String> {
+pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>, template: Template) -> Result<String> {
     if !rules::is_id(id) {
         let error = Error::usage(format!("invalid rule ID {id:?}: expected lower-case words joined by `-`"));
         return Err(match suggested(id) {
@@ -30,7 +53,8 @@ pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>) -> Result<S
             .hint(format!("claude-reviewer rules new team-{id}")));
     }
     let (folder, shown) = folder(context, dir)?;
-    let (file, name) = (folder.join(format!("{id}.toml")), shown.join(format!("{id}.toml")));
+    let file_name = format!("{id}.{}", template.extension());
+    let (file, name) = (folder.join(&file_name), shown.join(&file_name));
     let fail = |e: &std::io::Error| Error::usage(format!("cannot write {}", name.display())).caused_by(e);
     if dir.is_none() {
         refuse_links(&folder, &name)?;
@@ -43,7 +67,7 @@ pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>) -> Result<S
         }
         Err(e) => return Err(fail(&e)),
     };
-    out.write_all(TEMPLATE.replace("RULE_ID", id).as_bytes()).map_err(|e| fail(&e))?;
+    out.write_all(template.text().replace("RULE_ID", id).as_bytes()).map_err(|e| fail(&e))?;
     let path = Inert::new(name.to_string_lossy().as_bytes()).to_string();
     let word = shell::quoted(&path);
     Ok(format!("wrote {path}\nnext: edit the rule, then run: claude-reviewer rules test {word}\n"))

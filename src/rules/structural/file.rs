@@ -43,13 +43,15 @@ struct Samples {
 struct Reader<'a> {
     name: &'a str,
     rules: Vec<(Written, StructuralRule)>,
+    /// IDs of rules with `severity: off`.
+    off: Vec<String>,
     samples: Vec<Samples>,
     problems: Vec<Problem>,
 }
 
 /// Parses a file. Returns the rules that compile; for the others, their problems. A rule with `severity: off` is left out.
 pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<(Written, StructuralRule)>, Vec<Problem>) {
-    let mut reader = Reader { name, rules: Vec::new(), samples: Vec::new(), problems: Vec::new() };
+    let mut reader = Reader { name, rules: Vec::new(), off: Vec::new(), samples: Vec::new(), problems: Vec::new() };
     for document in documents(content.strip_prefix('\u{feff}').unwrap_or(content)) {
         reader.document(document);
     }
@@ -119,7 +121,7 @@ impl Reader<'_> {
 
     fn rule(&mut self, document: Document<'_>, value: &Value, config: SerializableRuleConfig<TreeLanguage>) {
         if config.severity == Severity::Off {
-            return;
+            return self.off.push(config.id);
         }
         let (id, language) = (config.id.clone(), config.language);
         let severity = severity(&config.severity);
@@ -166,7 +168,7 @@ impl Reader<'_> {
         for samples in std::mem::take(&mut self.samples) {
             let Some((rule, of)) = self.rules.iter_mut().find(|(rule, _)| rule.rule.id == samples.id) else {
                 // A rule that has a problem has its own line in the error.
-                if !self.problems.iter().any(|p| p.is_about(&samples.id)) {
+                if !self.off.contains(&samples.id) && !self.problems.iter().any(|p| p.is_about(&samples.id)) {
                     let text = "has samples and no rule in this file".to_owned();
                     self.problem(samples.line, Some(&samples.id), text);
                 }

@@ -45,6 +45,9 @@ pub const FIXTURES: &[Fixture] = &[
     ("invalid-team-rule", invalid_team_rule),
     ("call-that-a-team-rule-reports", call_that_a_team_rule_reports),
     ("change-that-removes-a-rule", change_that_removes_a_rule),
+    ("structural-rule", structural_rule),
+    ("invalid-structural-rule", invalid_structural_rule),
+    ("call-that-a-structural-rule-reports", call_that_a_structural_rule_reports),
     ("branch-and-remote", remote::branch_and_remote),
     ("shallow-clone", remote::shallow_clone),
     ("pull-requests", remote::pull_requests),
@@ -319,6 +322,39 @@ fn call_that_a_team_rule_reports() -> World {
     repo.stage("src/orders.py", before).commit("Add orders");
     repo.stage("src/orders.py", format!("{before}def b(u):\n    return legacy_http.post(u)\n"));
     World::new(repo)
+}
+
+/// Returns the rule of the page on structural rules, with its samples.
+fn page_rule() -> String {
+    let page = include_str!("../../../docs/structural-rules.md");
+    let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    text.unwrap_or_default().to_owned()
+}
+
+const STRUCTURAL_FILE: &str = ".claude-reviewer/rules/request-without-timeout.yml";
+
+fn with_structural_rule(text: &str) -> World {
+    let repo = shop();
+    repo.stage(STRUCTURAL_FILE, text).commit("Add a rule");
+    World::new(repo)
+}
+
+fn structural_rule() -> World {
+    with_structural_rule(&page_rule())
+}
+
+fn invalid_structural_rule() -> World {
+    with_structural_rule(&page_rule().replace("kind: argument_list", "kind: arguments"))
+}
+
+fn call_that_a_structural_rule_reports() -> World {
+    let world = structural_rule();
+    let before = "import requests\n\n\ndef order(url, lines):\n    return lines\n";
+    world.repo.stage("src/orders.py", before).commit("Add orders");
+    let call = "    return requests.post(\n        url,\n        json=lines,\n    )\n";
+    world.repo.stage("src/orders.py", before.replace("    return lines\n", call));
+    world.repo.reviewer(&["install-hooks"]).run(0);
+    world
 }
 
 fn change_that_removes_a_rule() -> World {
