@@ -5,7 +5,7 @@ use crate::symbols;
 use ast_grep_core::matcher::PatternBuilder;
 use ast_grep_core::tree_sitter::{LanguageExt, StrDoc, TSLanguage};
 use ast_grep_core::{Language, Pattern, PatternError};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Deserializer, de::Error as _};
 use std::borrow::Cow;
 
 /// A language of structural rules.
@@ -145,12 +145,6 @@ impl<'de> Deserialize<'de> for TreeLanguage {
             D::Error::custom(format!("unknown language {name:?}, expected one of {}", known.join(", ")))
         };
         Self::named(&name).ok_or_else(unknown)
-    }
-}
-
-impl Serialize for TreeLanguage {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.aliases.first().copied().unwrap_or_default())
     }
 }
 
