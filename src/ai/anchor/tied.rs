@@ -10,7 +10,7 @@ use super::text::identifiers;
 use super::{Context, Quoted, path};
 use crate::ai::related::Excerpt;
 use crate::diff::{LineKind, LineNo, RepoPath};
-use crate::symbols::{self, Kind, Symbols};
+use crate::symbols::{self, Definition, Kind, Symbols};
 use std::ops::RangeInclusive;
 
 /// Bytes of a name that connects two lines, at least.
@@ -106,8 +106,8 @@ fn has(text: &str, name: &str) -> bool {
 
 /// Finds the changed line that stands for a definition which the change touches.
 ///
-/// It is the first changed line of the function or type of that name: another line with the name can be a comment or a call.
-/// Where there is no such function or type, it is the first added line with the name, or a line of a hunk with the name in
+/// It is the changed line that names the function or type where that line is changed, or else the first changed line of it:
+/// another line with the name can be a comment or a call, and the first line can be an attribute. Where there is no such function or type, it is the first added line with the name, or a line of a hunk with the name in
 /// its label.
 fn line_of_definition(lines: &Lines<'_>, file: usize, name: &str) -> Option<(usize, Quoted)> {
     let shown = lines.file(file);
@@ -115,15 +115,13 @@ fn line_of_definition(lines: &Lines<'_>, file: usize, name: &str) -> Option<(usi
     let added = || changed().filter(|(_, e)| e.shown.kind == LineKind::Added);
     let loosely = || changed().next().map(|(entry, _)| (entry, Quoted::Loosely));
     if shown.symbols.new.is_some() || shown.symbols.old.is_some() {
-        let new = spans(shown.symbols.new.as_deref(), name);
-        let old = spans(shown.symbols.old.as_deref(), name);
+        let new = definitions(shown.symbols.new.as_deref(), name);
+        let old = definitions(shown.symbols.old.as_deref(), name);
         let is_one = new.len().max(old.len()) == 1;
-        let within = |spans: &[RangeInclusive<u32>], n: Option<LineNo>| {
-            n.is_some_and(|n| spans.iter().any(|span| span.contains(&n.get())))
-        };
-        let in_new = || added().find(|(_, e)| within(&new, e.shown.new));
-        let in_old = || changed().find(|(_, e)| within(&old, e.shown.old));
-        if let Some((entry, _)) = in_new().or_else(in_old) {
+        let names_it = || added().find(|(_, e)| within(&new, e.shown.new, |d| &d.signature) && has(e.text, name));
+        let in_new = || added().find(|(_, e)| within(&new, e.shown.new, |d| &d.lines));
+        let in_old = || changed().find(|(_, e)| within(&old, e.shown.old, |d| &d.lines));
+        if let Some((entry, _)) = names_it().or_else(in_new).or_else(in_old) {
             return Some((entry, if is_one { Quoted::AsNumbered } else { Quoted::Loosely }));
         }
     }
@@ -133,8 +131,13 @@ fn line_of_definition(lines: &Lines<'_>, file: usize, name: &str) -> Option<(usi
     by_name.map(|(entry, _)| (entry, Quoted::AsNumbered)).or_else(loosely)
 }
 
-/// Returns the lines of the functions and types of a name.
-fn spans(symbols: Option<&Symbols>, name: &str) -> Vec<RangeInclusive<u32>> {
+/// Returns the functions and types of a name.
+fn definitions<'s>(symbols: Option<&'s Symbols>, name: &str) -> Vec<&'s Definition> {
     let all = symbols.into_iter().flat_map(|s| &s.definitions);
-    all.filter(|d| d.name == name && d.kind != Kind::Test).map(|d| d.lines.clone()).collect()
+    all.filter(|d| d.name == name && d.kind != Kind::Test).collect()
+}
+
+/// Returns true if the lines of a definition, or those of a part of it, contain a number.
+fn within(all: &[&Definition], number: Option<LineNo>, part: fn(&Definition) -> &RangeInclusive<u32>) -> bool {
+    number.is_some_and(|n| all.iter().any(|d| part(d).contains(&n.get())))
 }
