@@ -186,9 +186,17 @@ fn calls_have_the_last_part_of_their_name() {
 #[test]
 fn names_that_an_import_renames_are_known_with_their_own() {
     for (path, text, expected) in [
-        ("a.py", "from x.y import load as read_config, go\nimport numpy as np\n", &["np numpy", "read_config load"][..]),
+        (
+            "a.py",
+            "from x.y import load as read_config, go\nimport numpy as np\n",
+            &["np numpy", "read_config load"][..],
+        ),
         ("a.js", "import { load as readConfig, go, default as b } from './x'\n", &["b default", "readConfig load"]),
-        ("b.js", "const { load: readConfig, go } = require('./x')\nconst a = require('./y').save\n", &["a save", "readConfig load"]),
+        (
+            "b.js",
+            "const { load: readConfig, go } = require('./x')\nconst a = require('./y').save\n",
+            &["a save", "readConfig load"],
+        ),
         ("c.js", "const { load: own } = x()\nconst b = y.save\nconst { c: d } = await import('./z')\n", &["d c"]),
         ("a.ts", "import type { Load as Config } from './x'\n", &["Config Load"]),
         ("a.tsx", "import { Menu as Item } from './x'\n", &["Item Menu"]),

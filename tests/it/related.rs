@@ -1,5 +1,7 @@
 //! The context that models get beside a change: functions around hunks, definitions, callers, tests, the list of files.
 
+mod names;
+
 use crate::loopback::{Server, finding};
 use crate::support::Repo;
 use claude_reviewer::rules::expand;

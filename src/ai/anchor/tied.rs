@@ -7,14 +7,11 @@
 use super::also::Line;
 use super::lines::{Entry, Lines};
 use super::text::identifiers;
-use super::{Context, Quoted, path};
-use crate::ai::related::Excerpt;
+use super::{Context, Quoted, path, refer};
+use crate::ai::related::{Excerpt, Why};
 use crate::diff::{LineKind, LineNo, RepoPath};
-use crate::symbols::{self, Definition, Kind, Symbols};
+use crate::symbols::{Definition, Kind, Symbols};
 use std::ops::RangeInclusive;
-
-/// Bytes of a name that connects two lines, at least.
-const NAME: usize = 3;
 
 /// What connects an unchanged line to a file of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +23,7 @@ pub(super) struct Relation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
-    /// The unchanged line names a definition that the change touches; with whether only one file of the change has such a
-    /// definition.
+    /// The unchanged line names a definition that the change touches; with whether no other definition can be meant.
     Changed(String, bool),
     /// Changed lines of these hunks name the definition that contains the unchanged line.
     Used(String, RangeInclusive<usize>),
@@ -45,20 +41,17 @@ pub(super) fn relation(cx: &Context<'_>, line: &Line) -> Option<Relation> {
     if excerpt.is_none() && !was_read(cx, &line.file, line.number) {
         return None;
     }
-    let is_named = |name: &&String| name.len() >= NAME && identifiers(&line.text).any(|word| word == *name);
-    let touched = |file: usize| {
-        let names = related.changed.get(file)?;
-        let may_share = symbols::share_names(cx.group.files.get(file)?.path(), &line.file);
-        let name = names.iter().find(is_named).filter(|_| may_share)?;
-        Some((file, name))
-    };
-    let used = |e: &Excerpt| Relation { file: e.file, by: By::Used(e.name.clone(), e.hunks.clone()) };
+    let used = |e: &Excerpt| Relation { file: e.file, by: By::Used(name_in_change(e).to_owned(), e.hunks.clone()) };
     let own = || cx.group.files.iter().position(|f| *f.path() == line.file);
-    let mut by_name = (0..related.changed.len()).filter_map(touched);
-    let first = by_name.next();
-    let is_only = by_name.next().is_none();
-    let by_name = first.map(|(file, name)| Relation { file, by: By::Changed(name.clone(), is_only) });
+    let by_name = refer::changed(cx, line);
+    let by_name = by_name.map(|n| Relation { file: n.file, by: By::Changed(n.name, n.is_certain) });
     by_name.or_else(|| excerpt.map(used)).or_else(|| Some(Relation { file: own()?, by: By::File }))
+}
+
+/// Returns the name by which changed lines know what an excerpt is about.
+fn name_in_change(e: &Excerpt) -> &str {
+    let is_use = matches!(e.why, Why::Call | Why::CallOfNew | Why::Test);
+    if is_use || e.alias.is_empty() { &e.name } else { &e.alias }
 }
 
 /// Tells whether the model read a line with a tool.
@@ -78,9 +71,9 @@ fn related_line(lines: &Lines<'_>, relation: &Relation, line: &Line) -> Option<(
     let changed = || lines.of_file(relation.file).filter(|(_, e)| e.shown.kind != LineKind::Context);
     let added = || changed().filter(|(_, e)| e.shown.kind == LineKind::Added);
     match &relation.by {
-        By::Changed(name, is_only) => {
+        By::Changed(name, is_certain) => {
             let (entry, quoted) = line_of_definition(lines, relation.file, name)?;
-            Some((entry, if *is_only { quoted } else { Quoted::Loosely }))
+            Some((entry, if *is_certain { quoted } else { Quoted::Loosely }))
         }
         By::Used(name, hunks) => {
             let near = || added().filter(|(_, e)| hunks.contains(&e.hunk));
