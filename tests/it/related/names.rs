@@ -164,7 +164,7 @@ fn files_that_a_partial_clone_does_not_have_are_named() {
         project.repo.stage(&format!("web/view{i:02}.py"), caller(i));
     }
     let text = |body: &str| format!("def charge(total):\n{}    return {body}\n", filler("x", 5));
-    project.repo.stage("src/a.py", text("total")).stage("src/b.py", caller(0)).commit("one");
+    project.repo.stage("src/a.py", text("total")).stage("src/b.py", caller(99)).commit("one");
     project.repo.git(&["config", "uploadpack.allowFilter", "true"]);
     project.repo.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
     let (from, to) = (format!("file://{}", project.repo.path().display()), project.repo.outside().join("clone"));
@@ -178,7 +178,7 @@ fn files_that_a_partial_clone_does_not_have_are_named() {
     let run = reviewer(&to, &project.repo.home(), &["review", "staged", "--no-save"]).run(0);
     assert_eq!(objects(), before, "nothing is fetched");
     let prompt = project.server.questions()[0].prompt();
-    assert!(prompt.contains("src/b.py:") && prompt.contains("use of charge in show_0"), "{prompt}");
+    assert!(prompt.contains("src/b.py:") && prompt.contains("use of charge in show_99"), "{prompt}");
     let files = "web/view00.py, web/view01.py, web/view02.py, web/view03.py, web/view04.py, web/view05.py, \
          web/view06.py, web/view07.py, web/view08.py, web/view09.py and 2 more";
     let listed = format!("(not searched for definitions and uses, since they could not be read: {files})\n");
