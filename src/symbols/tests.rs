@@ -157,6 +157,19 @@ fn types_name_what_they_extend_in_every_language() {
 }
 
 #[test]
+fn comments_before_the_first_statement_are_no_part_of_a_signature() {
+    for (path, text, expected) in [
+        ("a.py", "def f(\n    a,\n):\n    # one\n    # two\n    return a\n", "function f 1-6 3"),
+        ("a.py", "def f(a) -> int:\n\n    # one\n    return a\n", "function f 1-4 1"),
+        ("A.java", "class A {\n    int f()\n    // one\n    {\n        return 1;\n    }\n}\n", "function f 2-6 2"),
+        ("a.rb", "def f(a)\n  # one\n  a\nend\n", "function f 1-4 1"),
+        ("a.c", "int\nf(int a)\n/* one */\n{\n\treturn a;\n}\n", "function f 1-6 2"),
+    ] {
+        assert!(definitions(path, text).contains(&expected.to_owned()), "{path}: {:?}", definitions(path, text));
+    }
+}
+
+#[test]
 fn the_scope_of_a_qualified_definition_is_known() {
     let text = "int Store::load(int a) {\n}\nFoo& n::Store::get() {\n}\nint free(int a) {\n}\n";
     let symbols = symbols("a.cpp", text);

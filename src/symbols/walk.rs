@@ -414,8 +414,15 @@ impl Reader<'_> {
         let line = first(body);
         let start = self.line_start(body.start_byte());
         let is_alone = start.is_some_and(|s| self.text[s..body.start_byte()].iter().all(u8::is_ascii_whitespace));
-        // A brace on a line of its own belongs to the signature in no style.
-        if is_alone { line.saturating_sub(1).max(1) } else { line }
+        if !is_alone {
+            return line;
+        }
+        // A brace on a line of its own belongs to the signature in no style, and comments before the first statement do not.
+        let mut before = body.prev_sibling();
+        while let Some(comment) = before.filter(|n| n.kind().contains("comment")) {
+            before = comment.prev_sibling();
+        }
+        before.map_or(1, last).max(1).min(line)
     }
 
     fn name(&self, node: Node<'_>, name: NameIn) -> Option<Name> {

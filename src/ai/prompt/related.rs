@@ -54,6 +54,9 @@ impl<'g> Picked<'g> {
         let mut wanted: Vec<&Excerpt> = all.excerpts.iter().filter(|e| is_about(e.file, &e.hunks)).collect();
         let is_of_test = |e: &Excerpt| is_test_path(group.files[e.file].path().as_bytes());
         wanted.sort_by_key(|e| (e.why > Why::File && is_of_test(e), e.why.max(Why::File)));
+        // The signature is a part of what is shown of a definition.
+        let defined: BTreeSet<(&str, u32)> = wanted.iter().filter(|e| is_definition(e)).map(|e| place(e)).collect();
+        wanted.retain(|e| e.why != Why::Nearby || !defined.contains(&place(e)));
         let mut picked = Self {
             beyond: all.beyond.iter().filter(|b| is_about(b.file, &b.hunks)).collect(),
             is_cut: all.is_cut,
@@ -139,6 +142,15 @@ impl<'g> Picked<'g> {
         }
         out
     }
+}
+
+fn is_definition(excerpt: &Excerpt) -> bool {
+    matches!(excerpt.why, Why::DefinitionHere | Why::Owner | Why::Definition)
+}
+
+/// Returns the path and the first line of an excerpt.
+fn place(excerpt: &Excerpt) -> (&str, u32) {
+    (&excerpt.path, excerpt.ends().0)
 }
 
 fn is_around(excerpt: &Excerpt) -> bool {

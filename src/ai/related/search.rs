@@ -1,7 +1,7 @@
 //! Searches the tree for the definitions of used names, and for the calls and tests of changed ones.
 
 use super::constants;
-use super::head::{head, words};
+use super::head::head;
 use super::touched::{Changed, Need, Reach, Touched, Used, is_distinct, joined, owner};
 use super::{Beyond, Excerpt, MAX_UNREAD, Unread, Why, lines_of};
 use crate::ai::material::Group;
@@ -306,7 +306,7 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     let is_test = rules::is_test_path(path.as_bytes());
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> = text.lines().collect();
-    let file = Rc::new(Source { imports: symbols.imports.clone(), owners: owners(&text, wanted) });
+    let file = Rc::new(Source { imports: symbols.imports.clone(), owners: owners(symbols, wanted) });
     let definition = |line: u32, lines: Vec<RangeInclusive<u32>>| Hit {
         path: path.clone(),
         lines,
@@ -367,12 +367,12 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     }
 }
 
-/// Returns the owners of changed members that a text mentions.
-fn owners(text: &str, wanted: &Wanted<'_>) -> HashSet<String> {
-    match wanted.owners.is_empty() {
-        true => HashSet::new(),
-        false => words(text).filter(|w| wanted.owners.contains(w)).map(str::to_owned).collect(),
-    }
+/// Returns the owners of changed members that the code of a file names. A comment does not count.
+fn owners(symbols: &Symbols, wanted: &Wanted<'_>) -> HashSet<String> {
+    let uses = symbols.uses.iter().chain(&symbols.mentions).map(|u| symbols.original(&u.name));
+    let imports = symbols.imports.iter().map(String::as_str);
+    let bases = symbols.definitions.iter().flat_map(|d| d.bases.iter().map(String::as_str).chain([d.name.as_str()]));
+    uses.chain(imports).chain(bases).filter(|name| wanted.owners.contains(name)).map(str::to_owned).collect()
 }
 
 /// Returns the lines to show of a call: those around it, or its test.

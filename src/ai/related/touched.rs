@@ -531,7 +531,9 @@ fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
 fn is_looked_up(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
     let is_own = |name: &str| symbols.definitions.iter().any(|d| d.name == name);
     let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
-    let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name);
+    // A constructor that is called by its own name is that of another type: `super().__init__()`.
+    let is_constructor = CONSTRUCTORS.contains(&symbol.name.as_str());
+    let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name) && !is_constructor;
     is_long && (symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name) || !symbols.imports.is_empty())
 }
 

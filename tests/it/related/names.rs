@@ -127,6 +127,36 @@ fn a_definition_in_a_file_that_is_not_imported_is_not_taken_for_a_renamed_one() 
 }
 
 #[test]
+fn a_member_with_a_common_name_is_used_where_code_names_its_type() {
+    let project = Project::new();
+    let writer = |body: &str| format!("class PagerWriter:\n    def flush(self):\n        {body}\n");
+    project.repo.stage("app/pager.py", writer("pass"));
+    project.repo.stage("app/a.py", "import sys\n\n\ndef one():\n    # as PagerWriter does\n    sys.stdout.flush()\n");
+    project.repo.stage("app/b.py", "from app.pager import PagerWriter\n\n\ndef two():\n    PagerWriter().flush()\n");
+    project.repo.commit("one");
+    project.repo.stage("app/pager.py", writer("return 1"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("app/b.py:4-5: use of flush in two"), "{prompt}");
+    assert!(!prompt.contains("app/a.py"), "{prompt}");
+}
+
+#[test]
+fn what_is_shown_as_a_definition_is_not_shown_as_a_signature_too() {
+    let project = Project::new();
+    project.repo.stage("app/store.py", "def load_all(path):\n    return [path]\n");
+    project.repo.stage("app/main.py", "def main():\n    x = 1\n    load_all(x)\n");
+    project.repo.stage("tests/test_main.py", "def test_main():\n    pass\n").commit("one");
+    project.repo.stage("app/main.py", "def main():\n    x = 2\n    load_all(x)\n");
+    project.repo.stage("tests/test_main.py", "def test_main():\n    assert load_all(1)\n");
+    let prompt = project.prompt();
+    assert!(
+        prompt.contains("app/store.py:1-2: definition of load_all\n1 def load_all(path):\n2     return"),
+        "{prompt}"
+    );
+    assert!(!prompt.contains("signature of load_all"), "{prompt}");
+}
+
+#[test]
 fn functions_of_a_script_that_a_script_reads_are_shown() {
     for source in ["source lib/common.sh", ". \"$(dirname \"$0\")/lib/common.sh\""] {
         let project = Project::new();
