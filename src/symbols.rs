@@ -5,11 +5,12 @@
 
 mod cache;
 mod grammar;
+mod imports;
 mod walk;
 
 use crate::diff::RepoPath;
 use grammar::Grammar;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
 pub use cache::Cache;
@@ -106,6 +107,9 @@ pub struct Symbols {
     pub values: Vec<Value>,
     /// The names in imports; of a path its last part, without an extension.
     pub imports: BTreeSet<String>,
+    /// Names by which this file knows what it imports, where they are other ones: `read_config` for
+    /// `from x import load as read_config`, with the name at the definition.
+    pub renamed: BTreeMap<String, String>,
 }
 
 /// Returns the grammar of a file, by its name.
@@ -119,6 +123,11 @@ impl Symbols {
     pub fn read(path: &RepoPath, text: &[u8]) -> Option<Self> {
         let grammar = Grammar::of(path).filter(|_| text.len() <= MAX_BYTES)?;
         walk::read(grammar, text)
+    }
+
+    /// Returns the name that the definition of a name has: an import can rename it.
+    pub fn original<'n>(&'n self, name: &'n str) -> &'n str {
+        self.renamed.get(name).map_or(name, String::as_str)
     }
 
     /// Returns the innermost function or test that contains a line.

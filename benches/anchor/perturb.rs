@@ -8,9 +8,11 @@ use claude_reviewer::ai::ask::Read;
 use claude_reviewer::ai::claim::{Claim, Reply};
 use claude_reviewer::ai::material::Group;
 use claude_reviewer::ai::plan::Chunk;
+use claude_reviewer::ai::redact;
 use claude_reviewer::diff::{LineKind, LineNo, RepoPath};
 use claude_reviewer::finding::{Confidence, Finding};
 use claude_reviewer::rules::RuleSet;
+use claude_reviewer::symbols::Kind;
 use std::rc::Rc;
 
 /// Characters and tokens from which a part of a line must say which line it is.
@@ -276,7 +278,7 @@ pub fn measure(
     }
 }
 
-/// The files of a tree.
+/// The files of a tree, as models see them.
 #[derive(Debug)]
 struct Texts {
     paths: Vec<RepoPath>,
@@ -284,9 +286,10 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(group: &Group, further: Option<(RepoPath, String)>) -> Self {
+    fn of(group: &Group, further: Option<(RepoPath, String)>, rules: &RuleSet) -> Self {
+        // As `ai::tree` does: a claim quotes what was shown, and secrets of that are replaced.
         let whole = |f: &claude_reviewer::ai::material::Shown| {
-            let text = String::from_utf8_lossy(f.change.text()?.new.whole()?).into_owned();
+            let text = redact::text(rules, f.change.text()?.new.whole()?).text;
             Some((f.path().clone(), text))
         };
         let mut all: Vec<(RepoPath, String)> = group.files.iter().filter_map(whole).chain(further).collect();
@@ -473,7 +476,7 @@ impl Setting<'_> {
         let says = |l: &Line| l.folded.chars().filter(|c| c.is_alphanumeric()).count() >= 4;
         let others: Vec<&Line> = self.lines.iter().filter(|l| l.file == line.file && !l.added && says(l)).collect();
         let other = *others.get(random.usize(..others.len().max(1)))?;
-        let tree = Texts::of(self.group, None);
+        let tree = Texts::of(self.group, None, self.rules);
         let finding = self.finding(Told::new(self.group, other), Some(&tree));
         let own = self.group.files[line.file].path();
         let is_right = |f: &Finding| {
@@ -499,17 +502,18 @@ impl Setting<'_> {
         let call = format!("    result = {name}(argument)");
         let caller = (path.clone(), format!("first\n{}{call}\nlast\n", "other\n".repeat(random.usize(1..30))));
         let number = caller.1.lines().position(|l| l == call)? as i64 + 1;
-        let tree = Texts::of(self.group, Some(caller));
+        let tree = Texts::of(self.group, Some(caller), self.rules);
         let (mut group, chunk) = changes::alone(&self.group.files[line.file], self.rules)?;
         group.related.changed = vec![vec![name.clone()]];
         let lines = lines(&group, &chunk);
         let setting = Setting { group: &group, chunk: &chunk, rules: self.rules, lines: &lines };
         let told = Told { file: path.to_wire(), line: Some(number), quote: call, ..Told::new(self.group, line) };
         let finding = setting.finding(told, Some(&tree));
+        // A line that names it, or one of its definition.
         let names_it = |f: &Finding| {
             let at = f.lines().map(|l| l.first.get());
             let there = lines.iter().find(|l| Some(l.number) == at);
-            there.is_some_and(|l| text(&group, l).contains(&name))
+            there.is_some_and(|l| text(&group, l).contains(&name) || defines(&group, l, &name))
         };
         let is_right = |f: &Finding| {
             let is_second = f.also().iter().any(|a| a.file == path && i64::from(a.line.get()) == number);
@@ -539,6 +543,13 @@ impl Figures {
         }
         figures
     }
+}
+
+/// Returns true if a line is part of a function or type of that name.
+fn defines(group: &Group, line: &Line, name: &str) -> bool {
+    let symbols = group.files[line.file].symbols.new.as_deref();
+    let mut around = symbols.into_iter().flat_map(|s| s.enclosing(line.number));
+    around.any(|d| d.name == name && matches!(d.kind, Kind::Function | Kind::Type))
 }
 
 /// Returns a line as it was shown.

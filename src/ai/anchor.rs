@@ -10,6 +10,7 @@ mod lines;
 pub(crate) mod path;
 mod place;
 mod quote;
+mod refer;
 mod refutation;
 mod replace;
 mod same;
@@ -27,6 +28,7 @@ use super::{Compliance, Missing, Violation};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::finding::{Draft, Evidence, Reproduction, Severity};
 use crate::rules::RuleSet;
+use crate::symbols::Symbols;
 pub(super) use cite::section_of;
 use draft::{Documented, Drafter};
 pub use refutation::{Unfounded, check_refutation};
@@ -34,6 +36,7 @@ pub use seal::{Dispute, Echo, Noted, Sealed, alike, seal};
 pub use spot::{empty_sections, line_of, says, spot, titles};
 use std::fmt::Debug;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What a reply was asked about.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +66,10 @@ pub trait Files: Debug {
     fn text(&self, path: &RepoPath) -> Option<Rc<str>>;
     /// Returns the paths of all files, in byte order.
     fn paths(&self) -> &[RepoPath];
+    /// Returns the definitions and imports of a file. `None`: it cannot be shown, or its language has no grammar.
+    fn symbols(&self, path: &RepoPath) -> Option<Arc<Symbols>> {
+        Symbols::read(path, self.text(path)?.as_bytes()).map(Arc::new)
+    }
 }
 
 impl Files for Tree<'_> {
@@ -72,6 +79,10 @@ impl Files for Tree<'_> {
 
     fn paths(&self) -> &[RepoPath] {
         Tree::paths(self).unwrap_or_default()
+    }
+
+    fn symbols(&self, path: &RepoPath) -> Option<Arc<Symbols>> {
+        Tree::symbols(self, path, Tree::text(self, path).ok()?.as_bytes())
     }
 }
 

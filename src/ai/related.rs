@@ -17,7 +17,7 @@ use crate::rules::RuleSet;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-pub(super) use search::distance;
+pub(super) use search::{distance, imports, stem};
 pub use touched::Touched;
 
 /// What is known about the surroundings of a change.
@@ -31,6 +31,8 @@ pub struct Related {
     pub beyond: Vec<Beyond>,
     /// The search ended at one of its limits: there can be more.
     pub is_cut: bool,
+    /// Files that could not be read, and were not searched.
+    pub unread: Unread,
     /// Changed files without changed lines.
     pub bare: Vec<Bare>,
 }
@@ -64,6 +66,28 @@ pub struct Beyond {
     /// [`Why::Override`], [`Why::Test`] or [`Why::Call`].
     pub why: Why,
     pub count: usize,
+}
+
+/// Files of the tree that the search could not read: a partial clone can lack their content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// The nearest to the change, as they are shown; at most [`MAX_UNREAD`].
+    pub names: Vec<String>,
+    /// All of them.
+    pub count: usize,
+    /// Why the first one could not be read.
+    pub reason: String,
+}
+
+impl Unread {
+    /// Lists the files; `None` if there are none.
+    pub fn list(&self) -> Option<String> {
+        let more = match self.count.saturating_sub(self.names.len()) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        (self.count > 0).then(|| format!("{}{more}", self.names.join(", ")))
+    }
 }
 
 /// Why an excerpt is shown. In the order of their worth, the most useful first.
@@ -103,6 +127,8 @@ pub struct Excerpt {
     pub path: String,
     /// The name that it defines, calls or contains.
     pub name: String,
+    /// The name that an import gives to it where it is used; empty: the same.
+    pub alias: String,
     /// The function or test that contains it; empty: none, or the excerpt shows it.
     pub inside: String,
     /// With their numbers, ascending; at least one.
@@ -120,10 +146,18 @@ impl Excerpt {
 
     /// Returns how many bytes it takes at most, without its lines.
     pub fn head_size(&self) -> usize {
-        self.path.len() + self.name.len() + self.inside.len() + 48
+        self.path.len() + self.name.len() + self.alias.len() + self.inside.len() + 48
+    }
+
+    /// Returns the names by which code uses what it is about.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let alias = Some(self.alias.as_str()).filter(|alias| !alias.is_empty());
+        self.name.split(", ").chain(alias)
     }
 }
 
+/// Files that could not be read and are named.
+const MAX_UNREAD: usize = 10;
 /// Bytes of a line of an excerpt.
 const MAX_LINE: usize = 240;
 
@@ -138,10 +172,10 @@ pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
             excerpts.extend(touched.spans.iter().filter_map(of));
         }
     }
-    let found = search::find(group, &touched, tree);
-    excerpts.extend(found.excerpts);
+    let search::Found { excerpts: found, beyond, is_cut, unread } = search::find(group, &touched, tree);
+    excerpts.extend(found);
     let changed = touched.into_iter().map(|t| t.changed.into_iter().map(|c| c.name).collect()).collect();
-    let mut related = Related { changed, excerpts, beyond: found.beyond, is_cut: found.is_cut, bare: Vec::new() };
+    let mut related = Related { changed, excerpts, beyond, is_cut, unread, bare: Vec::new() };
     related.redact(tree);
     related
 }
@@ -158,7 +192,7 @@ fn label(tree: &Tree<'_>, name: &mut String) {
 impl Related {
     /// Replaces secrets in names and shows what they hide. The lines of excerpts are redacted already.
     fn redact(&mut self, tree: &Tree<'_>) {
-        let excerpts = self.excerpts.iter_mut().flat_map(|e| [&mut e.name, &mut e.inside]);
+        let excerpts = self.excerpts.iter_mut().flat_map(|e| [&mut e.name, &mut e.alias, &mut e.inside]);
         let beyond = self.beyond.iter_mut().map(|b| &mut b.name);
         let changed = self.changed.iter_mut().flatten();
         excerpts.chain(beyond).chain(changed).for_each(|name| label(tree, name));

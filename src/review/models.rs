@@ -212,6 +212,7 @@ impl Asking<'_> {
         let mut gathered = self.gather(deadline, MOST);
         let owed = gathered.is_owed();
         gathered.groups.iter_mut().for_each(|group| self.relate(group));
+        asked.notes.extend(unsearched(&gathered.groups));
         let brief = self.brief(&gathered, &mut asked);
         let Gathered { groups, skipped, failed, cut, unread, .. } = gathered;
         asked.coverage.skipped.extend(skipped);
@@ -515,6 +516,15 @@ impl Gathered {
             self.groups.push(group);
         }
     }
+}
+
+/// Names the files that could not be searched for code beside the change.
+fn unsearched(groups: &[Group]) -> Option<Note> {
+    let unread = groups.iter().map(|g| &g.related.unread).max_by_key(|unread| unread.count)?;
+    let (files, count) = (unread.list()?, unread.count);
+    let what = if count == 1 { "1 file was".to_owned() } else { format!("{count} files were") };
+    let text = format!("{what} not searched for definitions and uses: {files} ({})", unread.reason);
+    Some(Note::general("review", text))
 }
 
 /// Returns what a model is told of the tests.

@@ -157,6 +157,19 @@ fn types_name_what_they_extend_in_every_language() {
 }
 
 #[test]
+fn comments_before_the_first_statement_are_no_part_of_a_signature() {
+    for (path, text, expected) in [
+        ("a.py", "def f(\n    a,\n):\n    # one\n    # two\n    return a\n", "function f 1-6 3"),
+        ("a.py", "def f(a) -> int:\n\n    # one\n    return a\n", "function f 1-4 1"),
+        ("A.java", "class A {\n    int f()\n    // one\n    {\n        return 1;\n    }\n}\n", "function f 2-6 2"),
+        ("a.rb", "def f(a)\n  # one\n  a\nend\n", "function f 1-4 1"),
+        ("a.c", "int\nf(int a)\n/* one */\n{\n\treturn a;\n}\n", "function f 1-6 2"),
+    ] {
+        assert!(definitions(path, text).contains(&expected.to_owned()), "{path}: {:?}", definitions(path, text));
+    }
+}
+
+#[test]
 fn the_scope_of_a_qualified_definition_is_known() {
     let text = "int Store::load(int a) {\n}\nFoo& n::Store::get() {\n}\nint free(int a) {\n}\n";
     let symbols = symbols("a.cpp", text);
@@ -181,6 +194,49 @@ fn calls_have_the_last_part_of_their_name() {
     ] {
         assert_eq!(uses(path, text, Usage::Call), expected, "{path}");
     }
+}
+
+#[test]
+fn names_that_an_import_renames_are_known_with_their_own() {
+    for (path, text, expected) in [
+        (
+            "a.py",
+            "from x.y import load as read_config, go\nimport numpy as np\n",
+            &["np numpy", "read_config load"][..],
+        ),
+        ("a.js", "import { load as readConfig, go, default as b } from './x'\n", &["b default", "readConfig load"]),
+        (
+            "b.js",
+            "const { load: readConfig, go } = require('./x')\nconst a = require('./y').save\n",
+            &["a save", "readConfig load"],
+        ),
+        ("c.js", "const { load: own } = x()\nconst b = y.save\nconst { c: d } = await import('./z')\n", &["d c"]),
+        ("a.ts", "import type { Load as Config } from './x'\n", &["Config Load"]),
+        ("a.tsx", "import { Menu as Item } from './x'\n", &["Item Menu"]),
+        ("a.go", "package a\nimport st \"x/store\"\n", &[]),
+        ("A.java", "import a.b.Load;\n", &[]),
+        ("a.kt", "import a.b.load as readConfig\nimport a.c.go\n", &["readConfig load"]),
+        ("a.rs", "use a::{b::load as read_config, c};\nuse d as e;\n", &["e d", "read_config load"]),
+        ("a.php", "<?php\nuse A\\B as C;\nuse function D\\{load as readConfig, go};\n", &["C B", "readConfig load"]),
+        ("a.cs", "using Config = App.Settings;\nusing App;\n", &["Config Settings"]),
+    ] {
+        let found: Vec<String> = symbols(path, text).renamed.iter().map(|(a, b)| format!("{a} {b}")).collect();
+        assert_eq!(found, expected, "{path}");
+    }
+}
+
+#[test]
+fn a_package_that_an_import_renames_is_known_by_its_path() {
+    let symbols = symbols("a.go", "package a\nimport st \"x/store\"\nfunc f() { st.Load() }\n");
+    assert!(symbols.imports.contains("store"), "{:?}", symbols.imports);
+    assert_eq!((symbols.uses[0].name.as_str(), symbols.original("Load")), ("Load", "Load"));
+}
+
+#[test]
+fn scripts_that_a_shell_script_reads_are_its_imports() {
+    let text = "source \"$(dirname \"$0\")/lib/common.sh\"\n. ./util.sh\n[ -f x ] && . \"${DIR}/env\"\necho a.sh\n";
+    let imports: Vec<String> = symbols("a.sh", text).imports.into_iter().collect();
+    assert_eq!(imports, ["common", "env", "util"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Walks a syntax tree once and collects definitions and uses.
 
 use super::grammar::{Grammar, NameIn, Role, Table};
-use super::{Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value};
+use super::{Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value, imports};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::ops::Range;
@@ -158,6 +158,7 @@ impl Reader<'_> {
         match self.table.role(node.kind_id()) {
             Some(Role::Wrapper) => return Some(wrapper.unwrap_or_else(|| first(node))),
             Some(Role::Define(kind, NameIn::Assigned { left, right })) => {
+                imports::required(node, self.text).into_iter().for_each(|names| self.rename(names));
                 if let Some(kind) = assigned(node, right, kind)
                     && let Some(name) = node.child_by_field_name(left).and_then(|n| self.last_name(n))
                 {
@@ -176,6 +177,9 @@ impl Reader<'_> {
                 }
             }
             Some(Role::Use(usage, name)) => {
+                if let Some(path) = imports::sourced(node, self.text) {
+                    self.keep_import(path);
+                }
                 if let Some(name) = self.name(node, name) {
                     self.refer(name, usage, first(node));
                 }
@@ -213,7 +217,20 @@ impl Reader<'_> {
         if node.child_count() == 0 && node.is_named() {
             self.keep_import(node);
         }
+        if let Some(names) = imports::renamed(node) {
+            self.rename(names);
+        }
         None
+    }
+
+    /// Keeps the name that an import gives to what it imports.
+    fn rename(&mut self, (original, alias): imports::Renamed<'_>) {
+        let names = self.last_name(original).zip(self.leaf(alias).filter(|_| alias.child_count() == 0));
+        if let Some((original, alias)) = names.filter(|(original, alias)| original.text != alias.text)
+            && self.symbols.renamed.len() < MOST
+        {
+            self.symbols.renamed.insert(alias.text, original.text);
+        }
     }
 
     /// Adds what a leaf imports: a name, or the last part of a path without its extension.
@@ -397,8 +414,15 @@ impl Reader<'_> {
         let line = first(body);
         let start = self.line_start(body.start_byte());
         let is_alone = start.is_some_and(|s| self.text[s..body.start_byte()].iter().all(u8::is_ascii_whitespace));
-        // A brace on a line of its own belongs to the signature in no style.
-        if is_alone { line.saturating_sub(1).max(1) } else { line }
+        if !is_alone {
+            return line;
+        }
+        // A brace on a line of its own belongs to the signature in no style, and comments before the first statement do not.
+        let mut before = body.prev_sibling();
+        while let Some(comment) = before.filter(|n| n.kind().contains("comment")) {
+            before = comment.prev_sibling();
+        }
+        before.map_or(1, last).max(1).min(line)
     }
 
     fn name(&self, node: Node<'_>, name: NameIn) -> Option<Name> {

@@ -1,6 +1,7 @@
 //! What a backend that is asked over HTTP does when all goes well, and when it does not: rows NET-01 to NET-21.
 
 mod answers;
+mod beside;
 mod faults;
 mod limits;
 mod run;

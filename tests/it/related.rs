@@ -1,5 +1,7 @@
 //! The context that models get beside a change: functions around hunks, definitions, callers, tests, the list of files.
 
+mod names;
+
 use crate::loopback::{Server, finding};
 use crate::support::Repo;
 use claude_reviewer::rules::expand;
@@ -418,10 +420,11 @@ fn a_claim_about_a_caller_stands_at_a_changed_line_of_the_function_itself() {
     // A comment above the function names it; the function changes below.
     let above = code("    x = a * 2\n", "", "    y = n\n").replace("def zero", "# see charge\ndef zero");
     assert_eq!(claim_about_the_caller(&plain, &above, &[]), (json!(6), json!("medium")));
-    // Which of two functions of that name is called is not known.
+    // Of two functions of that name, the caller imports this one.
     let other = ("src/b.py", "def charge(b):\n    y = b\n");
     let after = code("    x = a * 2\n", "", "    y = n\n");
-    assert_eq!(claim_about_the_caller(&plain, &after, &[other]).1, "low");
+    assert_eq!(claim_about_the_caller(&plain, &after, &[other]), (json!(5), json!("medium")));
+    // Which of two functions of one file is called is not known.
     let twice =
         |x: &str| format!("class A:\n    def charge(self):\n{x}\nclass B:\n    def charge(self):\n        pass\n");
     assert_eq!(claim_about_the_caller(&twice("        x = 1\n"), &twice("        x = 2\n"), &[]).1, "low");

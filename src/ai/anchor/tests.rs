@@ -1,5 +1,6 @@
 //! Tests of claims and what becomes of them, and what the tests beside them share.
 
+mod caller;
 mod equal;
 mod other_file;
 
@@ -645,6 +646,7 @@ fn a_claim_about_related_code_is_tied_to_the_change_that_uses_it() {
         hunks: 0..=0,
         path: "lib/open.rs".to_owned(),
         name: "open".to_owned(),
+        alias: String::new(),
         first: std::collections::BTreeSet::new(),
         inside: String::new(),
         lines: lines.map(|(n, text)| (n, text.to_owned())).to_vec(),

@@ -7,14 +7,11 @@
 use super::also::Line;
 use super::lines::{Entry, Lines};
 use super::text::identifiers;
-use super::{Context, Quoted, path};
-use crate::ai::related::Excerpt;
+use super::{Context, Quoted, path, refer};
+use crate::ai::related::{Excerpt, Why};
 use crate::diff::{LineKind, LineNo, RepoPath};
-use crate::symbols::{self, Kind, Symbols};
+use crate::symbols::{Definition, Kind, Symbols};
 use std::ops::RangeInclusive;
-
-/// Bytes of a name that connects two lines, at least.
-const NAME: usize = 3;
 
 /// What connects an unchanged line to a file of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +23,7 @@ pub(super) struct Relation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
-    /// The unchanged line names a definition that the change touches; with whether only one file of the change has such a
-    /// definition.
+    /// The unchanged line names a definition that the change touches; with whether no other definition can be meant.
     Changed(String, bool),
     /// Changed lines of these hunks name the definition that contains the unchanged line.
     Used(String, RangeInclusive<usize>),
@@ -45,20 +41,17 @@ pub(super) fn relation(cx: &Context<'_>, line: &Line) -> Option<Relation> {
     if excerpt.is_none() && !was_read(cx, &line.file, line.number) {
         return None;
     }
-    let is_named = |name: &&String| name.len() >= NAME && identifiers(&line.text).any(|word| word == *name);
-    let touched = |file: usize| {
-        let names = related.changed.get(file)?;
-        let may_share = symbols::share_names(cx.group.files.get(file)?.path(), &line.file);
-        let name = names.iter().find(is_named).filter(|_| may_share)?;
-        Some((file, name))
-    };
-    let used = |e: &Excerpt| Relation { file: e.file, by: By::Used(e.name.clone(), e.hunks.clone()) };
+    let used = |e: &Excerpt| Relation { file: e.file, by: By::Used(name_in_change(e).to_owned(), e.hunks.clone()) };
     let own = || cx.group.files.iter().position(|f| *f.path() == line.file);
-    let mut by_name = (0..related.changed.len()).filter_map(touched);
-    let first = by_name.next();
-    let is_only = by_name.next().is_none();
-    let by_name = first.map(|(file, name)| Relation { file, by: By::Changed(name.clone(), is_only) });
+    let by_name = refer::changed(cx, line);
+    let by_name = by_name.map(|n| Relation { file: n.file, by: By::Changed(n.name, n.is_certain) });
     by_name.or_else(|| excerpt.map(used)).or_else(|| Some(Relation { file: own()?, by: By::File }))
+}
+
+/// Returns the name by which changed lines know what an excerpt is about.
+fn name_in_change(e: &Excerpt) -> &str {
+    let is_use = matches!(e.why, Why::Call | Why::CallOfNew | Why::Test);
+    if is_use || e.alias.is_empty() { &e.name } else { &e.alias }
 }
 
 /// Tells whether the model read a line with a tool.
@@ -78,9 +71,9 @@ fn related_line(lines: &Lines<'_>, relation: &Relation, line: &Line) -> Option<(
     let changed = || lines.of_file(relation.file).filter(|(_, e)| e.shown.kind != LineKind::Context);
     let added = || changed().filter(|(_, e)| e.shown.kind == LineKind::Added);
     match &relation.by {
-        By::Changed(name, is_only) => {
+        By::Changed(name, is_certain) => {
             let (entry, quoted) = line_of_definition(lines, relation.file, name)?;
-            Some((entry, if *is_only { quoted } else { Quoted::Loosely }))
+            Some((entry, if *is_certain { quoted } else { Quoted::Loosely }))
         }
         By::Used(name, hunks) => {
             let near = || added().filter(|(_, e)| hunks.contains(&e.hunk));
@@ -106,8 +99,8 @@ fn has(text: &str, name: &str) -> bool {
 
 /// Finds the changed line that stands for a definition which the change touches.
 ///
-/// It is the first changed line of the function or type of that name: another line with the name can be a comment or a call.
-/// Where there is no such function or type, it is the first added line with the name, or a line of a hunk with the name in
+/// It is the changed line that names the function or type where that line is changed, or else the first changed line of it:
+/// another line with the name can be a comment or a call, and the first line can be an attribute. Where there is no such function or type, it is the first added line with the name, or a line of a hunk with the name in
 /// its label.
 fn line_of_definition(lines: &Lines<'_>, file: usize, name: &str) -> Option<(usize, Quoted)> {
     let shown = lines.file(file);
@@ -115,15 +108,13 @@ fn line_of_definition(lines: &Lines<'_>, file: usize, name: &str) -> Option<(usi
     let added = || changed().filter(|(_, e)| e.shown.kind == LineKind::Added);
     let loosely = || changed().next().map(|(entry, _)| (entry, Quoted::Loosely));
     if shown.symbols.new.is_some() || shown.symbols.old.is_some() {
-        let new = spans(shown.symbols.new.as_deref(), name);
-        let old = spans(shown.symbols.old.as_deref(), name);
+        let new = definitions(shown.symbols.new.as_deref(), name);
+        let old = definitions(shown.symbols.old.as_deref(), name);
         let is_one = new.len().max(old.len()) == 1;
-        let within = |spans: &[RangeInclusive<u32>], n: Option<LineNo>| {
-            n.is_some_and(|n| spans.iter().any(|span| span.contains(&n.get())))
-        };
-        let in_new = || added().find(|(_, e)| within(&new, e.shown.new));
-        let in_old = || changed().find(|(_, e)| within(&old, e.shown.old));
-        if let Some((entry, _)) = in_new().or_else(in_old) {
+        let names_it = || added().find(|(_, e)| within(&new, e.shown.new, |d| &d.signature) && has(e.text, name));
+        let in_new = || added().find(|(_, e)| within(&new, e.shown.new, |d| &d.lines));
+        let in_old = || changed().find(|(_, e)| within(&old, e.shown.old, |d| &d.lines));
+        if let Some((entry, _)) = names_it().or_else(in_new).or_else(in_old) {
             return Some((entry, if is_one { Quoted::AsNumbered } else { Quoted::Loosely }));
         }
     }
@@ -133,8 +124,13 @@ fn line_of_definition(lines: &Lines<'_>, file: usize, name: &str) -> Option<(usi
     by_name.map(|(entry, _)| (entry, Quoted::AsNumbered)).or_else(loosely)
 }
 
-/// Returns the lines of the functions and types of a name.
-fn spans(symbols: Option<&Symbols>, name: &str) -> Vec<RangeInclusive<u32>> {
+/// Returns the functions and types of a name.
+fn definitions<'s>(symbols: Option<&'s Symbols>, name: &str) -> Vec<&'s Definition> {
     let all = symbols.into_iter().flat_map(|s| &s.definitions);
-    all.filter(|d| d.name == name && d.kind != Kind::Test).map(|d| d.lines.clone()).collect()
+    all.filter(|d| d.name == name && d.kind != Kind::Test).collect()
+}
+
+/// Returns true if the lines of a definition, or those of a part of it, contain a number.
+fn within(all: &[&Definition], number: Option<LineNo>, part: fn(&Definition) -> &RangeInclusive<u32>) -> bool {
+    number.is_some_and(|n| all.iter().any(|d| part(d).contains(&n.get())))
 }

@@ -29,6 +29,8 @@ pub(super) struct Picked<'g> {
     left_out: Vec<&'g Excerpt>,
     beyond: Vec<&'g Beyond>,
     is_cut: bool,
+    /// Files that could not be searched.
+    unread: Option<String>,
     /// Numbers of the lines that the change adds, by path.
     added: BTreeMap<&'g str, BTreeSet<u32>>,
 }
@@ -52,9 +54,13 @@ impl<'g> Picked<'g> {
         let mut wanted: Vec<&Excerpt> = all.excerpts.iter().filter(|e| is_about(e.file, &e.hunks)).collect();
         let is_of_test = |e: &Excerpt| is_test_path(group.files[e.file].path().as_bytes());
         wanted.sort_by_key(|e| (e.why > Why::File && is_of_test(e), e.why.max(Why::File)));
+        // The signature is a part of what is shown of a definition.
+        let defined: BTreeSet<(&str, u32)> = wanted.iter().filter(|e| is_definition(e)).map(|e| place(e)).collect();
+        wanted.retain(|e| e.why != Why::Nearby || !defined.contains(&place(e)));
         let mut picked = Self {
             beyond: all.beyond.iter().filter(|b| is_about(b.file, &b.hunks)).collect(),
             is_cut: all.is_cut,
+            unread: all.unread.list(),
             added: group.files.iter().map(|f| (f.name.as_str(), added(f))).collect(),
             ..Self::default()
         };
@@ -128,11 +134,23 @@ impl<'g> Picked<'g> {
         if !self.beyond.is_empty() {
             let _ = writeln!(out, "(not shown: {})", further(&self.beyond));
         }
+        if let Some(files) = &self.unread {
+            let _ = writeln!(out, "(not searched for definitions and uses, since they could not be read: {files})");
+        }
         if self.is_cut {
             out.push_str("(the repository is larger than what is searched: there can be more uses)\n");
         }
         out
     }
+}
+
+fn is_definition(excerpt: &Excerpt) -> bool {
+    matches!(excerpt.why, Why::DefinitionHere | Why::Owner | Why::Definition)
+}
+
+/// Returns the path and the first line of an excerpt.
+fn place(excerpt: &Excerpt) -> (&str, u32) {
+    (&excerpt.path, excerpt.ends().0)
 }
 
 fn is_around(excerpt: &Excerpt) -> bool {
@@ -157,7 +175,7 @@ fn added(file: &Shown) -> BTreeSet<u32> {
 fn unseen<'g>(excerpt: &'g Excerpt, seen: &BTreeSet<u32>) -> Option<Numbered<'g>> {
     let lines = excerpt.lines.iter().map(|(number, text)| (*number, text.as_str()));
     let lines: Numbered<'_> = lines.filter(|(number, _)| !seen.contains(number)).collect();
-    let has_name = |text: &str| excerpt.name.split(", ").any(|name| text.contains(name));
+    let has_name = |text: &str| excerpt.names().any(|name| text.contains(name));
     let says_something = match excerpt.why {
         Why::Call | Why::CallOfNew | Why::Test if lines.len() < excerpt.lines.len() => {
             lines.iter().any(|(_, text)| has_name(text))
@@ -171,14 +189,15 @@ fn heading(e: &Excerpt, lines: &[(u32, &str)], out: &mut String) {
     let number = |line: Option<&(u32, &str)>| line.map_or(0, |(number, _)| *number);
     let (first, last) = (number(lines.first()), number(lines.last()));
     let place = format!("{}:{first}-{last}", e.path);
+    let alias = if e.alias.is_empty() { String::new() } else { format!(" (imported as {})", e.alias) };
     let inside = if e.inside.is_empty() { String::new() } else { format!(" in {}", e.inside) };
     let _ = match e.why {
         Why::Around | Why::File => writeln!(out, "{place}"),
-        Why::DefinitionHere | Why::Owner | Why::Definition => writeln!(out, "{place}: definition of {}", e.name),
+        Why::DefinitionHere | Why::Owner | Why::Definition => writeln!(out, "{place}: definition of {}{alias}", e.name),
         Why::Override => writeln!(out, "{place}: override of {}{inside}", e.name),
-        Why::Nearby => writeln!(out, "{place}: signature of {}", e.name),
-        Why::CallOfNew | Why::Call => writeln!(out, "{place}: use of {}{inside}", e.name),
-        Why::Test => writeln!(out, "{place}: test of {}{inside}", e.name),
+        Why::Nearby => writeln!(out, "{place}: signature of {}{alias}", e.name),
+        Why::CallOfNew | Why::Call => writeln!(out, "{place}: use of {}{alias}{inside}", e.name),
+        Why::Test => writeln!(out, "{place}: test of {}{alias}{inside}", e.name),
     };
 }
 

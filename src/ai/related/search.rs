@@ -1,12 +1,13 @@
 //! Searches the tree for the definitions of used names, and for the calls and tests of changed ones.
 
 use super::constants;
-use super::head::{head, words};
+use super::head::head;
 use super::touched::{Changed, Need, Reach, Touched, Used, is_distinct, joined, owner};
-use super::{Beyond, Excerpt, Why, lines_of};
+use super::{Beyond, Excerpt, MAX_UNREAD, Unread, Why, lines_of};
 use crate::ai::material::Group;
-use crate::ai::tree::Tree;
+use crate::ai::tree::{self, Tree};
 use crate::diff::RepoPath;
+use crate::error::Error;
 use crate::rules;
 use crate::symbols::{self, Definition, Kind, Symbols, Usage, Use};
 use aho_corasick::AhoCorasick;
@@ -50,6 +51,8 @@ struct Hit {
     path: RepoPath,
     /// In order, not overlapping.
     lines: Vec<RangeInclusive<u32>>,
+    /// The name that an import gives to what is used; empty: the same.
+    alias: String,
     /// The function that contains a use, or the type that an override is a member of.
     inside: String,
     /// Of the definition of a function.
@@ -79,8 +82,17 @@ impl Source {
     }
 }
 
+/// Returns true if a file with these symbols can import what another file defines: it names that file or one of its folders,
+/// which can export what its files define.
+pub(in crate::ai) fn imports(symbols: &Symbols, path: &RepoPath) -> bool {
+    let mut folders: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
+    folders.pop();
+    let is_named = |folder: &[u8]| symbols.imports.contains(String::from_utf8_lossy(folder).as_ref());
+    symbols.imports.contains(&stem(path)) || folders.into_iter().any(is_named)
+}
+
 /// Returns the name by which imports know a file: without its extension, or that of the folder.
-fn stem(path: &RepoPath) -> String {
+pub(in crate::ai) fn stem(path: &RepoPath) -> String {
     let name = String::from_utf8_lossy(path.file_name()).into_owned();
     let stem = name.split('.').next().unwrap_or_default();
     if !["index", "mod", "lib", "__init__"].contains(&stem) && !path.as_bytes().ends_with(b".go") {
@@ -101,6 +113,7 @@ struct Hits {
     bases: HashMap<String, BTreeSet<String>>,
     /// Uses that were not kept: one file has more than [`MAX_HITS`], or the search ended at a limit.
     is_cut: bool,
+    unread: Unread,
 }
 
 impl Hits {
@@ -125,6 +138,7 @@ pub(super) struct Found {
     pub(super) excerpts: Vec<Excerpt>,
     pub(super) beyond: Vec<Beyond>,
     pub(super) is_cut: bool,
+    pub(super) unread: Unread,
 }
 
 /// The names of a change.
@@ -189,7 +203,8 @@ pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Found
             builder.uses(file, changed, &hits);
         }
     }
-    Found { excerpts: builder.excerpts, beyond: builder.beyond, is_cut: hits.is_cut }
+    let Builder { excerpts, beyond, .. } = builder;
+    Found { excerpts, beyond, is_cut: hits.is_cut, unread: hits.unread }
 }
 
 /// Reads the files that may use or define the names, the nearest to the change first.
@@ -211,7 +226,14 @@ fn search(group: &Group, wanted: &Wanted<'_>, tree: &Tree<'_>) -> Hits {
             hits.is_cut = true;
             break;
         }
-        let Ok(text) = tree.bytes(path) else { continue };
+        let text = match tree.bytes(path) {
+            Ok(text) => text,
+            Err(tree::Unread::Failed(e)) => {
+                hits.unread.add(path, tree, &e);
+                continue;
+            }
+            Err(_) => continue,
+        };
         bytes += text.len();
         if !mentions(&finder, &text) {
             continue;
@@ -225,6 +247,18 @@ fn search(group: &Group, wanted: &Wanted<'_>, tree: &Tree<'_>) -> Hits {
         }
     }
     hits
+}
+
+impl Unread {
+    fn add(&mut self, path: &RepoPath, tree: &Tree<'_>, why: &Error) {
+        if self.count == 0 {
+            self.reason.clone_from(&why.message);
+        }
+        self.count += 1;
+        if self.names.len() < MAX_UNREAD {
+            self.names.push(tree.name(path));
+        }
+    }
 }
 
 /// Returns the symbols of a changed file, if this is its text.
@@ -272,10 +306,11 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     let is_test = rules::is_test_path(path.as_bytes());
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> = text.lines().collect();
-    let file = Rc::new(Source { imports: symbols.imports.clone(), owners: owners(&text, wanted) });
+    let file = Rc::new(Source { imports: symbols.imports.clone(), owners: owners(symbols, wanted) });
     let definition = |line: u32, lines: Vec<RangeInclusive<u32>>| Hit {
         path: path.clone(),
         lines,
+        alias: String::new(),
         inside: String::new(),
         signature: None,
         line,
@@ -305,15 +340,22 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     for d in symbols.definitions.iter().filter(|d| !d.bases.is_empty()) {
         hits.bases.entry(d.name.clone()).or_default().extend(d.bases.iter().cloned());
     }
-    let mut uses: Vec<&Use> =
-        symbols.uses.iter().chain(&symbols.mentions).filter(|u| changed.contains(u.name.as_str())).collect();
+    // What a file imports under another name can have the name of a definition of its own.
+    let is_own =
+        |name: &str| symbols.renamed.values().any(|n| n == name) && symbols.definitions.iter().any(|d| d.name == name);
+    let is_changed = |u: &&Use| {
+        changed.contains(symbols.original(&u.name)) && (symbols.original(&u.name) != u.name || !is_own(&u.name))
+    };
+    let mut uses: Vec<&Use> = symbols.uses.iter().chain(&symbols.mentions).filter(is_changed).collect();
     hits.is_cut |= uses.len() > MAX_HITS;
     uses.truncate(MAX_HITS);
     for u in uses {
         let function = symbols.function_at(u.line);
+        let name = symbols.original(&u.name);
         let hit = Hit {
             path: path.clone(),
             lines: vec![call(u.line, function, is_test)],
+            alias: if name == u.name { String::new() } else { u.name.clone() },
             inside: function.map(|f| f.name.clone()).unwrap_or_default(),
             signature: None,
             line: u.line,
@@ -321,16 +363,16 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
             usage: if u.usage == Usage::Type && function.is_none() { Usage::Mention } else { u.usage },
             file: file.clone(),
         };
-        hits.uses.entry(u.name.clone()).or_default().push(hit);
+        hits.uses.entry(name.to_owned()).or_default().push(hit);
     }
 }
 
-/// Returns the owners of changed members that a text mentions.
-fn owners(text: &str, wanted: &Wanted<'_>) -> HashSet<String> {
-    match wanted.owners.is_empty() {
-        true => HashSet::new(),
-        false => words(text).filter(|w| wanted.owners.contains(w)).map(str::to_owned).collect(),
-    }
+/// Returns the owners of changed members that the code of a file names. A comment does not count.
+fn owners(symbols: &Symbols, wanted: &Wanted<'_>) -> HashSet<String> {
+    let uses = symbols.uses.iter().chain(&symbols.mentions).map(|u| symbols.original(&u.name));
+    let imports = symbols.imports.iter().map(String::as_str);
+    let bases = symbols.definitions.iter().flat_map(|d| d.bases.iter().map(String::as_str).chain([d.name.as_str()]));
+    uses.chain(imports).chain(bases).filter(|name| wanted.owners.contains(name)).map(str::to_owned).collect()
 }
 
 /// Returns the lines to show of a call: those around it, or its test.
@@ -361,6 +403,8 @@ struct About<'n> {
     file: usize,
     hunks: RangeInclusive<usize>,
     name: &'n str,
+    /// As in [`Excerpt`].
+    alias: &'n str,
 }
 
 impl Builder<'_, '_, '_> {
@@ -369,7 +413,8 @@ impl Builder<'_, '_, '_> {
         let path = self.group.files[file].path().clone();
         let Ok(text) = self.tree.text(&path) else { return };
         let lines: Vec<&str> = text.lines().collect();
-        for used in &touched.used {
+        // What is imported under another name is defined elsewhere.
+        for used in touched.used.iter().filter(|used| used.alias.is_empty()) {
             let is_nearby = used.need == Need::Nearby;
             let is_kind = |kind: Kind| kind == Kind::Function || kind == Kind::Type && !is_nearby;
             let same: Vec<&Definition> =
@@ -384,7 +429,7 @@ impl Builder<'_, '_, '_> {
                     true => vec![d.signature.clone()],
                     false => head(d, &touched.own, &lines, &self.wanted.words),
                 };
-                let about = About { why, file, hunks: used.hunks.clone(), name: &used.name };
+                let about = About { why, file, hunks: used.hunks.clone(), name: &used.name, alias: "" };
                 self.push(&about, &path, &shown, "");
             }
         }
@@ -395,12 +440,13 @@ impl Builder<'_, '_, '_> {
         let own = self.group.files[file].path();
         let here = hits.definitions.get(&used.name).into_iter().flatten().filter(|hit| hit.path == *own);
         let here: Vec<&Hit> = here.collect();
-        if here.is_empty() {
+        if here.is_empty() || !used.alias.is_empty() {
             return self.definition(Why::Definition, file, used, hits);
         }
         let is_hidden = |hit: &&&Hit| !touched.spans.iter().any(|s| s.lines.contains(&hit.line));
         for hit in here.iter().filter(is_hidden).take(MAX_DEFINITIONS) {
-            let about = About { why: Why::DefinitionHere, file, hunks: used.hunks.clone(), name: &used.name };
+            let hunks = used.hunks.clone();
+            let about = About { why: Why::DefinitionHere, file, hunks, name: &used.name, alias: "" };
             self.push(&about, &hit.path, &hit.lines, "");
         }
     }
@@ -410,7 +456,8 @@ impl Builder<'_, '_, '_> {
     fn definition(&mut self, why: Why, file: usize, used: &Used, hits: &Hits) {
         let own = self.group.files[file].path();
         let Some(all) = hits.definitions.get(&used.name) else { return };
-        if all.iter().any(|hit| hit.path == *own) {
+        let is_renamed = !used.alias.is_empty();
+        if !is_renamed && all.iter().any(|hit| hit.path == *own) {
             return;
         }
         // Of what only unchanged lines call, functions are enough.
@@ -421,12 +468,13 @@ impl Builder<'_, '_, '_> {
         let may_be_test = rules::is_test_path(own.as_bytes()) && all.iter().all(|hit| hit.is_test);
         all.retain(|hit| may_be_test || !hit.is_test);
         all.sort_by_key(|hit| distance(own, &hit.path));
-        if all.len() > 1
-            && let Some(symbols) = &self.group.files[file].symbols.new
-        {
+        if let Some(symbols) = &self.group.files[file].symbols.new {
             let is_imported = |hit: &&Hit| symbols.imports.contains(&stem(&hit.path));
-            if all.iter().any(is_imported) {
+            if all.len() > 1 && all.iter().any(is_imported) {
                 all.retain(is_imported);
+            }
+            if is_renamed {
+                all.retain(|hit| hit.path != *own && imports(symbols, &hit.path));
             }
         }
         if all.len() > MAX_DEFINITIONS {
@@ -437,7 +485,7 @@ impl Builder<'_, '_, '_> {
             return;
         }
         for hit in all {
-            let about = About { why, file, hunks: used.hunks.clone(), name: &used.name };
+            let about = About { why, file, hunks: used.hunks.clone(), name: &used.name, alias: &used.alias };
             match hit.signature.as_ref().filter(|_| why == Why::Nearby) {
                 Some(signature) => self.push(&about, &hit.path, std::slice::from_ref(signature), ""),
                 None => self.push(&about, &hit.path, &hit.lines, ""),
@@ -454,7 +502,8 @@ impl Builder<'_, '_, '_> {
         let mut found: Vec<&Hit> = all.iter().filter(is_override).filter(|hit| !self.is_in_hunk(hit)).collect();
         found.sort_by_cached_key(|hit| (hit.is_test, distance(&own, &hit.path), hit.path.clone(), hit.line));
         for hit in found.iter().take(MAX_OVERRIDES) {
-            let about = About { why: Why::Override, file, hunks: changed.hunks.clone(), name: &changed.name };
+            let hunks = changed.hunks.clone();
+            let about = About { why: Why::Override, file, hunks, name: &changed.name, alias: "" };
             self.push(&about, &hit.path, &hit.lines, &hit.inside);
         }
         let count = found.len().saturating_sub(MAX_OVERRIDES);
@@ -506,7 +555,8 @@ impl Builder<'_, '_, '_> {
                     false if changed.breaks && !is_loose(hit) => Why::CallOfNew,
                     false => Why::Call,
                 };
-                let about = About { why, file, hunks: changed.hunks.clone(), name: &changed.name };
+                let hunks = changed.hunks.clone();
+                let about = About { why, file, hunks, name: &changed.name, alias: &hit.alias };
                 self.push(&about, &hit.path, &hit.lines, &hit.inside);
             }
             // Those in hunks are part of the change.
@@ -559,6 +609,7 @@ impl Builder<'_, '_, '_> {
             hunks: about.hunks.clone(),
             path: self.tree.name(path),
             name: about.name.to_owned(),
+            alias: about.alias.to_owned(),
             inside: if inside == about.name { String::new() } else { inside.to_owned() },
             lines: lines.iter().flat_map(|range| lines_of(&all, range)).collect(),
             first: BTreeSet::new(),
@@ -580,7 +631,7 @@ impl Builder<'_, '_, '_> {
         let (first, last) = new.ends();
         let is_beside = |old: &Excerpt| {
             let (start, end) = old.ends();
-            let same = |e: &Excerpt| (e.why, e.file, e.path.clone(), e.inside.clone());
+            let same = |e: &Excerpt| (e.why, e.file, e.path.clone(), e.alias.clone(), e.inside.clone());
             same(old) == same(new) && first <= end + 1 && start <= last + 1
         };
         let at = self.excerpts.iter().position(is_beside)?;

@@ -195,7 +195,10 @@ pub(super) enum Reach {
 /// A name whose definition is looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Used {
+    /// The name at the definition.
     pub(super) name: String,
+    /// The name that an import of the file gives to it; empty: the same.
+    pub(super) alias: String,
     /// From the first hunk that uses it to the last one.
     pub(super) hunks: RangeInclusive<usize>,
     pub(super) need: Need,
@@ -214,6 +217,20 @@ pub(super) enum Need {
     Nearby,
 }
 
+impl Used {
+    /// Makes the use of a name in a file with these symbols.
+    fn of(symbols: &Symbols, name: &str, hunk: usize, need: Need) -> Self {
+        let original = symbols.original(name);
+        let alias = if original == name { String::new() } else { name.to_owned() };
+        Self { name: original.to_owned(), alias, hunks: hunk..=hunk, need }
+    }
+
+    /// Returns the name by which the file knows it.
+    fn in_file(&self) -> &str {
+        if self.alias.is_empty() { &self.name } else { &self.alias }
+    }
+}
+
 impl Span {
     /// Returns the lines as a model sees them; `None` if the file has none of them.
     pub(super) fn excerpt(&self, path: &str, lines: &[&str], signatures: &BTreeSet<u32>) -> Option<Excerpt> {
@@ -225,6 +242,7 @@ impl Span {
             hunks: self.hunks.clone(),
             path: path.to_owned(),
             name: String::new(),
+            alias: String::new(),
             inside: String::new(),
             lines,
             first,
@@ -251,7 +269,7 @@ impl Touched {
         if !is_new {
             owners(symbols, &edits, &mut used);
         }
-        let words = constants(text, &mut used);
+        let words = constants(text, symbols, &mut used);
         let signatures = if is_new { BTreeSet::new() } else { signatures(symbols, &edits) };
         if !is_new {
             nearby(path, symbols, &edits, &mut used);
@@ -502,25 +520,27 @@ fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
     for (hunk, edits) in edits.iter().enumerate() {
         let uses = symbols.uses.iter().filter(|u| edits.added.contains(&u.line));
         for symbol in uses.filter(|u| is_looked_up(path, symbols, u)) {
-            add_used(&symbol.name, hunk, Need::Use, &mut out);
+            add_used(symbols, &symbol.name, hunk, Need::Use, &mut out);
         }
     }
     out
 }
 
-/// Returns true if a use says enough to look for its definition. In a shell script each command is a call; only its own
-/// functions are definitions.
+/// Returns true if a use says enough to look for its definition. In a shell script each command is a call: it can be one of
+/// a function of the script itself, or of a script that this one reads.
 fn is_looked_up(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
     let is_own = |name: &str| symbols.definitions.iter().any(|d| d.name == name);
     let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
-    let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name);
-    is_long && (symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name))
+    // A constructor that is called by its own name is that of another type: `super().__init__()`.
+    let is_constructor = CONSTRUCTORS.contains(&symbol.name.as_str());
+    let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name) && !is_constructor;
+    is_long && (symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name) || !symbols.imports.is_empty())
 }
 
 /// Adds the functions that only unchanged lines call: those of hunks, and those of the functions around changed lines,
 /// the nearest to a change first.
 fn nearby(path: &RepoPath, symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
-    let known: HashSet<String> = used.iter().map(|u| u.name.clone()).collect();
+    let known: HashSet<String> = used.iter().map(|u| u.in_file().to_owned()).collect();
     let mut found: Vec<(u32, usize, &str)> = Vec::new();
     for (hunk, edits) in edits.iter().enumerate() {
         let mut lines = edits.context.clone();
@@ -536,21 +556,21 @@ fn nearby(path: &RepoPath, symbols: &Symbols, edits: &[Edits], used: &mut Vec<Us
     found.sort_unstable();
     let mut nearby: Vec<Used> = Vec::new();
     for (_, hunk, name) in found {
-        if let Some(known) = nearby.iter_mut().find(|u| u.name == name) {
+        if let Some(known) = nearby.iter_mut().find(|u| u.in_file() == name) {
             known.hunks = joined(&known.hunks, &(hunk..=hunk));
         } else if nearby.len() < MAX_NEARBY {
-            nearby.push(Used { name: name.to_owned(), hunks: hunk..=hunk, need: Need::Nearby });
+            nearby.push(Used::of(symbols, name, hunk, Need::Nearby));
         }
     }
     used.extend(nearby);
 }
 
 /// Adds a name, or a further hunk that uses it.
-fn add_used(name: &str, hunk: usize, need: Need, used: &mut Vec<Used>) {
-    if let Some(known) = used.iter_mut().find(|u| u.name == name) {
+fn add_used(symbols: &Symbols, name: &str, hunk: usize, need: Need, used: &mut Vec<Used>) {
+    if let Some(known) = used.iter_mut().find(|u| u.in_file() == name) {
         known.hunks = joined(&known.hunks, &(hunk..=hunk));
     } else if used.len() < MAX_USED {
-        used.push(Used { name: name.to_owned(), hunks: hunk..=hunk, need });
+        used.push(Used::of(symbols, name, hunk, need));
     }
 }
 
@@ -570,7 +590,7 @@ fn owners(symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
             let named = symbols.uses.iter().filter(is_named).map(|u| u.name.as_str());
             for name in outer.into_iter().chain(named) {
                 if name.len() >= MIN_NAME && !COMMON.contains(&name) {
-                    add_used(name, hunk, Need::Owner, used);
+                    add_used(symbols, name, hunk, Need::Owner, used);
                 }
             }
         }
@@ -578,7 +598,7 @@ fn owners(symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
 }
 
 /// Adds the constants that added lines name. Returns all identifiers of added lines.
-fn constants(text: &TextChange, used: &mut Vec<Used>) -> HashSet<String> {
+fn constants(text: &TextChange, symbols: &Symbols, used: &mut Vec<Used>) -> HashSet<String> {
     let mut all = HashSet::new();
     for (hunk, lines) in text.hunks.iter().enumerate() {
         for line in text.lines(lines).filter(|line| line.kind == LineKind::Added) {
@@ -588,7 +608,7 @@ fn constants(text: &TextChange, used: &mut Vec<Used>) -> HashSet<String> {
                     all.insert(word.to_owned());
                 }
                 if is_constant(word) {
-                    add_used(word, hunk, Need::Constant, used);
+                    add_used(symbols, word, hunk, Need::Constant, used);
                 }
             }
         }

@@ -46,6 +46,8 @@ struct Searched {
     parsed: usize,
     /// Files that were not read, since one call reads no more.
     late: usize,
+    /// Files that could not be read.
+    unread: usize,
     /// Definitions or lines that were shown.
     shown: usize,
     /// Definitions or lines that were found, and not shown.
@@ -73,7 +75,8 @@ fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page, wanted: Wanted) -> R
     if known.is_empty() {
         return Err("no file of a known language matches: use search".to_owned());
     }
-    let mut searched = Searched { end: Instant::now() + TIME, bytes: 0, parsed: 0, late: 0, shown: 0, more: 0 };
+    let mut searched =
+        Searched { end: Instant::now() + TIME, bytes: 0, parsed: 0, late: 0, unread: 0, shown: 0, more: 0 };
     let finder = memmem::Finder::new(name);
     for (at, path) in known.iter().enumerate() {
         if searched.bytes > MAX_BYTES || searched.parsed >= MAX_PARSED || Instant::now() > searched.end {
@@ -86,7 +89,10 @@ fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page, wanted: Wanted) -> R
                 searched.late = known.len() - at;
                 break;
             }
-            Err(_) => continue,
+            Err(why) => {
+                searched.unread += usize::from(matches!(why, Unread::Failed(_)));
+                continue;
+            }
         };
         searched.bytes += bytes.len();
         if finder.find(&bytes).is_none() {
@@ -124,9 +130,10 @@ fn whole_words(text: &str, name: &str) -> Vec<u32> {
     (1..).zip(text.lines()).filter(|(_, line)| has(line)).map(|(number, _)| number).collect()
 }
 
-/// Returns the lines that call the name.
+/// Returns the lines that call the name, or another one that an import gives to it.
 fn calls(symbols: &Symbols, name: &str) -> Vec<u32> {
-    let uses = symbols.uses.iter().filter(|u| u.usage == Usage::Call && u.name == name);
+    let is_call = |u: &&symbols::Use| u.usage == Usage::Call && (u.name == name || symbols.original(&u.name) == name);
+    let uses = symbols.uses.iter().filter(is_call);
     let mut lines: Vec<u32> = uses.map(|u| u.line).collect();
     lines.dedup();
     lines
@@ -198,6 +205,9 @@ impl Searched {
         }
         if self.late > 0 {
             out += &format!("; {} files were not read: give a glob", self.late);
+        }
+        if self.unread > 0 {
+            out += &format!("; {} files could not be read", self.unread);
         }
         format!("({out})")
     }

@@ -82,6 +82,8 @@ struct Seen {
     /// Files with matches that are not all shown.
     cut: usize,
     unread: usize,
+    /// Files that could not be read.
+    failed: usize,
     /// Files that were not looked at, since one search looks at no more.
     late: usize,
 }
@@ -118,6 +120,10 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result
             Err(Unread::Exhausted) => {
                 seen.late = files.len() - at;
                 break;
+            }
+            Err(Unread::Failed(_)) => {
+                seen.failed += 1;
+                continue;
             }
             Err(_) => {
                 seen.unread += 1;
@@ -169,6 +175,9 @@ fn summary(seen: &Seen) -> String {
     };
     if seen.unread > 0 {
         out += &format!("; {} binary or too large files skipped", seen.unread);
+    }
+    if seen.failed > 0 {
+        out += &format!("; {} files could not be read", seen.failed);
     }
     if seen.cut > 0 {
         out += &format!("; {} files have more matches: search for less", seen.cut);

@@ -1,0 +1,125 @@
+//! Which of the changed definitions of one name an unchanged line means.
+//!
+//! The imports of the line's file decide, and what stands before the name. Where they do not, the claim has low confidence:
+//! no types are inferred.
+
+use super::also::Line;
+use super::text::identifiers;
+use super::{Context, Files};
+use crate::ai::related::{imports, stem};
+use crate::diff::RepoPath;
+use crate::symbols::{self, Kind, Symbols};
+use std::sync::Arc;
+
+/// Bytes of a name that connects two lines, at least.
+const NAME: usize = 3;
+/// Extensions of languages in which files of one folder use each other's names without an import.
+const PACKAGED: [&str; 3] = [".go", ".java", ".kt"];
+
+/// A changed definition that a line names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    /// Position in [`Group::files`](crate::ai::material::Group).
+    pub(super) file: usize,
+    pub(super) name: String,
+    /// No other definition can be meant.
+    pub(super) is_certain: bool,
+}
+
+/// Finds the changed definition that a line outside of the changed lines names; `None` if it names none.
+pub(super) fn changed(cx: &Context<'_>, line: &Line) -> Option<Named> {
+    let known = cx.group.files.iter().find(|f| *f.path() == line.file).and_then(|f| f.symbols.new.clone());
+    let symbols = known.or_else(|| cx.tree.and_then(|tree: &dyn Files| tree.symbols(&line.file)));
+    let symbols: Arc<Symbols> = symbols.unwrap_or_default();
+    let named = |file: usize| {
+        let names = cx.group.related.changed.get(file)?;
+        let may_share = symbols::share_names(cx.group.files.get(file)?.path(), &line.file);
+        let word = |name: &String| identifiers(&line.text).find(|word| symbols.original(word) == name);
+        let found = names.iter().filter(|_| may_share).filter(|name| name.len() >= NAME);
+        found.filter_map(|name| Some((file, name, word(name)?))).next()
+    };
+    let all: Vec<(usize, &String, &str)> = (0..cx.group.related.changed.len()).filter_map(named).collect();
+    let (first, name, word) = *all.first()?;
+    let files: Vec<usize> = all.iter().map(|(file, ..)| *file).collect();
+    let path = |file: usize| cx.group.files[file].path();
+    let usage = Usage { line, symbols: &symbols, word };
+    let chosen = match all.iter().all(|(_, other, _)| *other == name) {
+        true => usage.meant(&files.iter().map(|file| path(*file)).collect::<Vec<_>>()),
+        false => None,
+    };
+    Some(match chosen {
+        Some(at) => Named { file: files[at], name: name.clone(), is_certain: true },
+        None => Named { file: first, name: name.clone(), is_certain: false },
+    })
+}
+
+/// The use of a name.
+struct Usage<'u> {
+    line: &'u Line,
+    /// Those of the file of the line.
+    symbols: &'u Symbols,
+    /// The name in the line.
+    word: &'u str,
+}
+
+impl Usage<'_> {
+    /// Returns the position of the only file whose definition can be meant.
+    fn meant(&self, files: &[&RepoPath]) -> Option<usize> {
+        let only = |is_it: &dyn Fn(&RepoPath) -> bool| {
+            let mut found = (0..files.len()).filter(|at| is_it(files[*at]));
+            found.next().filter(|_| found.next().is_none())
+        };
+        let qualifier = self.qualifier();
+        let is_qualifier = |path: &RepoPath| qualifier.is_some_and(|q| q == stem(path)) && imports(self.symbols, path);
+        if let Some(at) = only(&is_qualifier) {
+            return Some(at);
+        }
+        let is_own = |path: &RepoPath| *path == self.line.file;
+        if self.is_defined_here() {
+            return only(&is_own);
+        }
+        if files.len() == 1 {
+            return Some(0);
+        }
+        let is_imported = |path: &RepoPath| self.symbols.imports.contains(&stem(path));
+        if files.iter().any(|path| is_imported(path)) {
+            return only(&is_imported);
+        }
+        if files.iter().any(|path| imports(self.symbols, path)) {
+            return only(&|path: &RepoPath| imports(self.symbols, path));
+        }
+        let is_beside = |path: &RepoPath| folder(path) == folder(&self.line.file);
+        let is_packaged = PACKAGED.iter().any(|end| self.line.file.as_bytes().ends_with(end.as_bytes()));
+        if is_packaged { only(&is_beside) } else { None }
+    }
+
+    /// Returns true if the file of the line defines the name, too, where the line can use it.
+    fn is_defined_here(&self) -> bool {
+        let number = self.line.number.get();
+        let is_reached = |d: &&symbols::Definition| {
+            let around = self
+                .symbols
+                .enclosing(*d.lines.start())
+                .find(|outer| matches!(outer.kind, Kind::Function | Kind::Test) && outer.lines != d.lines);
+            !d.is_local || around.is_none_or(|outer| outer.lines.contains(&number))
+        };
+        let is_it = |d: &&symbols::Definition| d.name == self.word && matches!(d.kind, Kind::Function | Kind::Type);
+        self.symbols.definitions.iter().filter(is_it).any(|d| is_reached(&d))
+    }
+
+    /// Returns the name at the definition of what stands before the name: `store` of `store.load()`.
+    fn qualifier(&self) -> Option<&str> {
+        let at = self.line.text.match_indices(self.word).find_map(|(at, _)| {
+            let before = &self.line.text[..at];
+            ["::", "->", "."].iter().find_map(|mark| before.strip_suffix(mark))
+        })?;
+        let word = at.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
+        (!word.is_empty()).then(|| self.symbols.original(word))
+    }
+}
+
+/// Returns the folder of a file.
+fn folder(path: &RepoPath) -> &[u8] {
+    let path = path.as_bytes();
+    path.iter().rposition(|b| *b == b'/').map_or(&[], |end| &path[..end])
+}
