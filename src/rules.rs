@@ -12,6 +12,7 @@ mod change;
 mod check;
 mod decode;
 mod expression;
+mod flow;
 pub(crate) mod format;
 mod glob;
 mod language;
