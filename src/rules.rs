@@ -11,6 +11,7 @@ mod catalog;
 mod change;
 mod check;
 mod decode;
+pub mod eval;
 mod expression;
 mod flow;
 pub(crate) mod format;

@@ -1,5 +1,6 @@
-//! `rules list`, `rules explain ID`, `rules new ID`, `rules test DIR`.
+//! `rules list`, `rules explain ID`, `rules new ID`, `rules test DIR`, `rules eval DIR`.
 
+mod eval;
 mod new;
 
 use super::Context;
@@ -49,6 +50,8 @@ enum Command {
         #[arg(value_name = "DIR")]
         path: PathBuf,
     },
+    /// Measure the built-in rules on labelled cases
+    Eval(eval::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -87,6 +90,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         Command::List(list) => print(&listed(context, list)?).map(|()| ExitStatus::Pass),
         Command::Explain { id, format } => print(&explain(context, id, *format)?).map(|()| ExitStatus::Pass),
         Command::New { id, folder } => print(&new::write(context, id, folder.as_deref())?).map(|()| ExitStatus::Pass),
+        Command::Eval(args) => eval::run(&context.dir, args),
         Command::Test { path } => test(&context.dir.join(path), path),
     }
 }

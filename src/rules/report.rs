@@ -78,6 +78,8 @@ pub(super) enum ValueOrigin {
     Outside,
     /// From the person who runs the program, its environment or its files: at most major, at most medium.
     Local,
+    /// Whether the rule is right is not certain: a suggestion of low confidence.
+    Doubtful,
     /// The change does not show it: a suggestion of low confidence.
     Unknown,
 }
@@ -240,7 +242,9 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
         ValueOrigin::Local => {
             rules.severity_set(index).unwrap_or_else(|| rules.severity_of(index).min(Severity::Major))
         }
-        ValueOrigin::Unknown => rules.severity_set(index).unwrap_or(Severity::Suggestion),
+        ValueOrigin::Doubtful | ValueOrigin::Unknown => {
+            rules.severity_set(index).unwrap_or(Severity::Suggestion)
+        }
     };
     if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
 }
@@ -303,7 +307,7 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<
     let severity = weigh(rules, index, s.in_doubt, s.origin);
     let mut confidence = rule.confidence.min(s.confidence_max.unwrap_or(Confidence::High));
     let why = match s.origin {
-        ValueOrigin::Outside => None,
+        ValueOrigin::Outside | ValueOrigin::Doubtful => None,
         ValueOrigin::Local => Some((Confidence::Medium, LOCAL)),
         ValueOrigin::Unknown => Some((Confidence::Low, UNKNOWN)),
     };

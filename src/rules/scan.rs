@@ -18,8 +18,8 @@ use crate::finding::{Finding, LineSpan, Severity};
 use std::collections::HashSet;
 use std::ops::Range;
 
-mod flow;
-mod join;
+pub(super) mod flow;
+pub(super) mod join;
 mod place;
 
 /// Bytes of a long line that a quote shows on each side of a match.

@@ -50,6 +50,8 @@ pub(in crate::rules) const RULES: &[(&str, &str)] = &[
 /// The rule of each word that structural calls name.
 pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
     ("weak-hash", "weak-hash-call"),
+    ("weak-password-hash", "weak-password-hash-call"),
+    ("weak-key", "weak-key-call"),
     ("weak-cipher", "weak-cipher-call"),
     ("weak-random", "weak-random-call"),
     ("tls", "tls-insecure-call"),
@@ -71,6 +73,9 @@ pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
     ("xml", "xml-entity-call"),
     ("deserialization", "deserialization-call"),
     ("header", "header-insecure-call"),
+    ("html", "template-escaping-call"),
+    ("template-escaping", "template-escaping-call"),
+    ("mass-assignment", "mass-assignment-call"),
     ("correctness", "correctness-call"),
     ("performance", "performance-call"),
 ];
@@ -164,13 +169,15 @@ impl<'a> Scan<'a> {
         let flow: Vec<FlowStep> = f.steps.iter().filter_map(|s| self.step(change, s)).collect();
         let is_call = matches!(f.subject, Subject::Rule(_));
         let origin = match f.proof {
+            Proof::Local | Proof::Request if f.confidence == flow::Confidence::Low => ValueOrigin::Doubtful,
             _ if is_call => ValueOrigin::Outside,
             Proof::Request => ValueOrigin::Outside,
             Proof::Local => ValueOrigin::Local,
             Proof::Unknown => ValueOrigin::Unknown,
         };
         let mut detail = match origin {
-            _ if is_call || f.source_label.is_empty() => String::new(),
+            _ if is_call => f.sink_label.to_owned(),
+            _ if f.source_label.is_empty() => String::new(),
             ValueOrigin::Unknown => String::new(),
             _ => format!("from {} to {}", f.source_label, f.sink_label),
         };
