@@ -199,7 +199,7 @@ impl<'a> Description<'a> {
             file_has: texts(&r.file_has),
             file_lacks: texts(&r.file_lacks),
             secret: r.secret,
-            judges_origin: r.judges_origin,
+            judges_origin: r.judges_origin || r.id.ends_with("-flow") && r.matcher == Matcher::Flow,
             message: &r.message,
             why: r.why.as_deref(),
             suggestion: r.suggestion.as_deref(),
