@@ -8,8 +8,8 @@ use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Confidence, Decision, Disposition, Draft, Finding, FlowRole, FlowStep, Frame, FrameLine, LineSpan, Location, Severity,
-    Suppression, Waiver, arrange,
+    Also, Category, Confidence, Decision, Disposition, Draft, Finding, FlowRole, FlowStep, Frame, FrameLine, LineSpan,
+    Location, Severity, Suppression, Waiver, arrange,
 };
 use crate::review::{Note, PolicyInfo, Review, SourceInfo, SourceKind, Stat, TestResults};
 use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};

@@ -11,8 +11,8 @@ use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath, trim_line_en
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Confidence, Decision, Disposition, Draft, Evidence, Finding, FlowRole, FlowStep, Frame, FrameLine, LineSpan, Location,
-    Origin, Proof, Reproduction, Severity, Suppression, Waiver,
+    Also, Category, Confidence, Decision, Disposition, Draft, Evidence, Finding, FlowRole, FlowStep, Frame, FrameLine,
+    LineSpan, Location, Origin, Proof, Reproduction, Severity, Suppression, Waiver,
 };
 use crate::policy::Policy;
 use crate::request::OnTestFailure;

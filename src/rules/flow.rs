@@ -102,7 +102,6 @@ kinds! {
     Csv = "csv",
 }
 
-
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
@@ -194,7 +193,6 @@ pub struct Analysis {
     /// Bytes that the parser read.
     pub bytes_parsed: usize,
 }
-
 
 /// Returns true if the file may contain a sink or a call of interest.
 pub fn may_match(_language: FlowLanguage, text: &[u8]) -> bool {

@@ -132,7 +132,11 @@ impl<'a> Reporter<'a> {
             let left = count.checked_sub(FINDINGS_MAX).filter(|n| *n > 0)?;
             Some(Unlisted { rule: self.rules.rule(u16::try_from(i).ok()?).id.clone().into_owned(), count: left })
         };
-        Rest { by_rule: self.counts.iter().enumerate().filter_map(unlisted).collect(), counted: self.counted, is_flow_partial: false }
+        Rest {
+            by_rule: self.counts.iter().enumerate().filter_map(unlisted).collect(),
+            counted: self.counted,
+            is_flow_partial: false,
+        }
     }
 
     /// Says which suppressing comments count, where the change is not the net one.
@@ -242,9 +246,7 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
         ValueOrigin::Local => {
             rules.severity_set(index).unwrap_or_else(|| rules.severity_of(index).min(Severity::Major))
         }
-        ValueOrigin::Doubtful | ValueOrigin::Unknown => {
-            rules.severity_set(index).unwrap_or(Severity::Suggestion)
-        }
+        ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_set(index).unwrap_or(Severity::Suggestion),
     };
     if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
 }

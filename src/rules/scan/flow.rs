@@ -380,3 +380,6 @@ pub(in crate::rules) fn words_of(id: &str) -> impl Iterator<Item = &'static str>
 pub(in crate::rules) fn catalogue() -> impl Iterator<Item = &'static catalog::Rule> {
     catalog::RULES.iter().filter(|r| r.matcher == Matcher::Flow)
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,8 +49,7 @@ pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
 
 fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     let judges = |f: &Finding| rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).judges_origin);
-    let covers =
-        |f: &&Finding| f.suppressed.is_none() && f.cwe().is_some() && !judges(f) && !is_of_flow(rules, f);
+    let covers = |f: &&Finding| f.suppressed.is_none() && f.cwe().is_some() && !judges(f) && !is_of_flow(rules, f);
     let covering: Vec<_> = out[from..].iter().filter(covers).map(|f| (flaw(f), f.severity())).collect();
     if covering.is_empty() {
         return;
