@@ -9,6 +9,7 @@ mod kotlin;
 mod php;
 mod python;
 mod ruby;
+mod words;
 
 use super::FlowLanguage;
 use super::shape::{Arg, Block, ExprId, ExprKind, Import, Module, Span, Stmt, StmtKind, Sym};
