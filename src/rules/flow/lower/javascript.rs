@@ -5,6 +5,7 @@ mod class;
 mod expression;
 mod function;
 mod markup;
+mod notice;
 
 use super::super::shape::{Block, Case, Catch, ExprId, ExprKind, Item, Stmt, StmtKind};
 use super::{Lower, block, child, children, field, fields, has_token, stmt};
@@ -104,6 +105,9 @@ fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         }
         let id = expr(l, n);
         out.push(stmt(node, StmtKind::Expr(id)));
+        if notice::is_end(l, n) {
+            out.push(stmt(node, StmtKind::Throw(None)));
+        }
     }
 }
 

@@ -53,6 +53,12 @@ fn each(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, object: Node<'_>, n
     let element = l.expr(object, ExprKind::Index { of, key: position });
     let call = l.expr(node, ExprKind::Call { callee: function, args: vec![plain(element)] });
     let mut body = Vec::new();
+    if l.text(first).starts_with("async") {
+        // The call itself, for what the table says about functions that are not waited for.
+        let callee = expr(l, callee);
+        let plain_call = l.expr(node, ExprKind::Call { callee, args: vec![plain(function)] });
+        body.push(stmt(node, StmtKind::Expr(plain_call)));
+    }
     let value = match name {
         "map" | "flatMap" => {
             let items = vec![Item { key: None, value: call, is_spread: false }];

@@ -2,7 +2,7 @@
 
 use super::super::super::shape::{Arg, Block, Item, Op, StmtKind};
 use super::super::{Lower, children, field, integer, plain, stmt, unescape};
-use super::{ExprId, ExprKind, callback, class, function, markup, named_value};
+use super::{ExprId, ExprKind, callback, class, function, markup, named_value, notice};
 use tree_sitter::Node;
 
 /// Lowers an expression, or a pattern that is assigned to.
@@ -30,7 +30,7 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "template_string" => return template(l, node),
         "regex" => {
             let pattern = field(node, "pattern").map(|n| l.text(n)).unwrap_or_default();
-            ExprKind::Regex(pattern.into())
+            return regex(l, node, pattern);
         }
         "array" | "array_pattern" | "object" | "object_pattern" => ExprKind::Collection(items(l, node)),
         "parenthesized_expression" | "await_expression" | "yield_expression" | "non_null_expression"
@@ -111,6 +111,16 @@ fn number(l: &Lower<'_>, node: Node<'_>) -> ExprKind {
         Some(n) => ExprKind::Int(n),
         None => ExprKind::Float(text.parse().unwrap_or_default()),
     }
+}
+
+fn regex(l: &mut Lower<'_>, node: Node<'_>, pattern: &str) -> ExprId {
+    let value = l.expr(node, ExprKind::Regex(pattern.into()));
+    if !notice::is_slow(pattern) {
+        return value;
+    }
+    let shown = l.call(node, "slow regex", Vec::new());
+    let body = vec![stmt(node, StmtKind::Expr(shown))];
+    l.expr(node, ExprKind::Block { body, value: Some(value) })
 }
 
 /// Returns the text between the quotes.
@@ -330,7 +340,17 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     }
     let (a, b) = (expr(l, left), expr(l, right));
     let id = l.expr(node, ExprKind::Binary { op, left: a, right: b });
-    if matches!(op, Op::Equal | Op::NotEqual) { callback::origin_test(l, node, id, [left, right], op) } else { id }
+    if !matches!(op, Op::Equal | Op::NotEqual) {
+        return id;
+    }
+    let id = callback::origin_test(l, node, id, [left, right], op);
+    match notice::comparison(l, node, [left, right]) {
+        Some(shown) => {
+            let body = vec![stmt(node, StmtKind::Expr(shown))];
+            l.expr(node, ExprKind::Block { body, value: Some(id) })
+        }
+        None => id,
+    }
 }
 
 /// `typeof x === "string"` is the test `typeof string`(x).
