@@ -90,10 +90,7 @@ impl<'n> CSharp<'_, '_> {
             "throw_statement" => StmtKind::Throw(children(node).first().map(|n| self.expr(*n))),
             "break_statement" => StmtKind::Break,
             "continue_statement" => StmtKind::Continue,
-            "if_statement" => {
-                let test = self.expr_of(node, "condition");
-                StmtKind::If { test, then: self.body_of(node, "consequence"), otherwise: self.body_of(node, "alternative") }
-            }
+            "if_statement" => self.branches(node),
             "while_statement" | "do_statement" => {
                 let test = field(node, "condition").map(|n| self.expr(n));
                 let is_post_test = node.kind() == "do_statement";
@@ -128,6 +125,29 @@ impl<'n> CSharp<'_, '_> {
             _ => StmtKind::Expr(self.expr(node)),
         };
         out.push(stmt(node, kind));
+    }
+
+    /// Lowers a chain of `else if` from its end, so that a long chain is not deep.
+    fn branches(&mut self, node: Node<'n>) -> StmtKind {
+        let mut chain = vec![node];
+        let mut last = field(node, "alternative");
+        while let Some(next) = last.filter(|a| a.kind() == "if_statement") {
+            chain.push(next);
+            last = field(next, "alternative");
+        }
+        let mut otherwise = Block::new();
+        if let Some(last) = last {
+            self.statement(last, &mut otherwise);
+        }
+        let mut kind = StmtKind::Block(Vec::new());
+        for n in chain.into_iter().rev() {
+            let (test, then) = (self.expr_of(n, "condition"), self.body_of(n, "consequence"));
+            kind = StmtKind::If { test, then, otherwise: std::mem::take(&mut otherwise) };
+            if n.id() != node.id() {
+                otherwise.push(stmt(n, std::mem::replace(&mut kind, StmtKind::Break)));
+            }
+        }
+        kind
     }
 
     fn import(&mut self, node: Node<'n>) {
