@@ -178,7 +178,18 @@ impl<'m> Run<'m> {
     pub(super) fn call(&mut self, id: ExprId, callee: ExprId, args: &'m [Arg], span: Span) -> Value {
         let target = self.callee(callee);
         let given: Vec<Given> = args.iter().map(|a| self.argument(a)).collect();
-        let path = target.path.map(|p| self.paths.call(p, Calling::Plain));
+        let mut target = target;
+        let mut path = target.path.map(|p| self.paths.call(p, Calling::Plain));
+        if let (Some((of, _)), Some(name)) = (&target.receiver, target.name)
+            && self.is_this(*of)
+            && path.is_none_or(|p| self.paths.hits(p).is_empty())
+        {
+            let own = self.own_path(name);
+            let called = self.paths.call(own, Calling::Plain);
+            if !self.paths.hits(called).is_empty() {
+                (target.path, path) = (Some(own), Some(called));
+            }
+        }
         let at = self.member_span(callee, span);
         let result = self.apply(&target, path, &given, at, id);
         self.run_callbacks(&target, path, &given, at);
@@ -370,8 +381,17 @@ impl<'m> Run<'m> {
             return None;
         }
         let name = given.first()?.value.constant.as_ref()?.text()?.clone();
-        let name = name.strip_prefix("node:").unwrap_or(&name);
-        Some(Value::at(self.paths.root(name, Root::Known)))
+        Some(Value::at(self.module_path(&name)))
+    }
+
+    /// Returns the path of a module. One of the project itself is unknown.
+    pub(super) fn module_path(&mut self, path: &str) -> PathId {
+        let path = path.strip_prefix("node:").unwrap_or(path);
+        if path.starts_with(['.', '/', '~']) {
+            let last = path.rsplit(['.', '/']).next().unwrap_or_default();
+            return self.paths.root(&format!("?.{last}"), Root::Unknown);
+        }
+        self.paths.root(path, Root::Known)
     }
 
     /// Calls a function or class of this file.

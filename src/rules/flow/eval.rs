@@ -52,7 +52,14 @@ impl<'m> Run<'m> {
             ExprKind::Super => self.parent(),
             ExprKind::Member { of, name } => {
                 let base = self.eval(*of);
-                self.member_of(&base, *name, e.span)
+                let v = self.member_of(&base, *name, e.span);
+                if self.is_this(*of) && v.taints.is_none() && v.items.is_none() && v.what == What::Other {
+                    let own = self.own_path(*name);
+                    if !self.paths.hits(own).is_empty() {
+                        return self.read(own, v, e.span);
+                    }
+                }
+                v
             }
             ExprKind::Index { of, key } => self.index(*of, *key, e.span),
             ExprKind::Call { callee, args } => self.call(id, *callee, args, e.span),
@@ -118,6 +125,22 @@ impl<'m> Run<'m> {
         Value::tainted(taints.clone()).clean(!Kind::Memory.bit())
     }
 
+    /// Returns true for the object of the method.
+    pub(super) fn is_this(&self, id: ExprId) -> bool {
+        match &self.module.expr(id).kind {
+            ExprKind::This => true,
+            ExprKind::Name(n) => self.variable(*n) == THIS || self.module.word(*n) == "self",
+            _ => false,
+        }
+    }
+
+    /// Returns the path `self.name` or `this.name`, for entries that start so.
+    pub(super) fn own_path(&mut self, name: Sym) -> PathId {
+        let own = if self.language == FlowLanguage::Python { "self" } else { "this" };
+        let path = self.paths.root(own, Root::Free);
+        self.paths.member(Some(path), name, self.module.word(name))
+    }
+
     fn this(&mut self) -> Value {
         if let Some(v) = self.env.get(THIS) {
             return v.clone();
@@ -177,7 +200,7 @@ impl<'m> Run<'m> {
         }
         let word = self.module.word(name);
         let last = |p: &&&str| p.rsplit(['.', '/']).next() == Some(word);
-        let path = match self.table.usual.iter().find(last) {
+        let path = match self.table.usual.iter().rev().find(last) {
             Some(p) => self.paths.root(p, Root::Known),
             None => self.paths.root(word, Root::Free),
         };

@@ -58,8 +58,7 @@ impl<'m> Run<'m> {
     fn prepare(&mut self) {
         for i in &self.module.imports {
             let path = self.module.word(i.path);
-            let path = path.strip_prefix("node:").unwrap_or(path);
-            let path = self.paths.root(path, Root::Known);
+            let path = self.module_path(path);
             self.imports.insert(i.alias, path);
         }
         for (i, c) in self.module.classes.iter().enumerate() {

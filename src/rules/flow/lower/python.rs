@@ -64,7 +64,7 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 }
 
 fn import(l: &mut Lower<'_>, node: Node<'_>) {
-    let from = field(node, "module_name").map(|n| l.text(n).trim_start_matches('.').to_owned());
+    let from = field(node, "module_name").map(|n| l.text(n).to_owned());
     if child(node, "wildcard_import").is_some() {
         l.import("*", from.as_deref().unwrap_or_default());
     }
@@ -77,7 +77,7 @@ fn import(l: &mut Lower<'_>, node: Node<'_>) {
         let alias = alias.map(|a| l.text(a).to_owned());
         match (&from, alias) {
             (Some(from), alias) => {
-                let full = if from.is_empty() { path.clone() } else { format!("{from}.{path}") };
+                let full = format!("{}.{path}", from.trim_end_matches('.'));
                 l.import(alias.as_deref().unwrap_or(&path), &full);
             }
             (None, Some(alias)) => l.import(&alias, &path),
