@@ -686,6 +686,10 @@ impl Go<'_, '_> {
                 }
                 return self.l.expr(node, ExprKind::Collection(Vec::new()));
             }
+            ("regexp.MustCompile", [pattern]) if pattern.kind().ends_with("string_literal") => {
+                let pattern = text::literal(self.l.text(*pattern));
+                return self.l.expr(node, ExprKind::Regex(pattern.into()));
+            }
             ("fmt.Sprint" | "fmt.Sprintln", parts) => {
                 let parts = parts.iter().map(|n| self.expr(*n)).collect();
                 return self.l.expr(node, ExprKind::Concat(parts));

@@ -8,7 +8,7 @@
 mod declare;
 
 use super::super::shape::{Arg, Arm, Block, Case, Catch, ExprId, ExprKind, Item, Op, StmtKind, Sym};
-use super::{Lower, child, children, field, fields, has_token, integer, stmt, unescape};
+use super::{Lower, child, children, field, fields, has_token, integer, plain, stmt, unescape};
 use tree_sitter::Node;
 
 /// Lowers a file.
@@ -54,19 +54,13 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
             }
         }
         "namespace_use_declaration" => declare::uses(l, node),
+        "expression_statement" if is_echo(l, node) => echo(l, node, out),
         "expression_statement" => {
             if let Some(of) = children(node).first() {
                 expression_statement(l, *of, out);
             }
         }
-        "echo_statement" => {
-            let parts: Vec<Node<'_>> = children(node).into_iter().flat_map(sequence).collect();
-            for part in parts {
-                let value = expr(l, part);
-                let call = l.call(part, "echo", vec![value]);
-                out.push(stmt(part, StmtKind::Expr(call)));
-            }
-        }
+        "echo_statement" => echo(l, node, out),
         "exit_statement" => {
             let args = children(node).into_iter().map(|n| expr(l, n)).collect();
             let call = l.call(node, "exit", args);
@@ -109,6 +103,22 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         }
         "global_declaration" | "unset_statement" => {}
         _ => expression_statement(l, node, out),
+    }
+}
+
+/// Returns true for the expression of `<?= … ?>`.
+fn is_echo(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let before = node.prev_sibling();
+    before.is_some_and(|n| matches!(n.kind(), "php_tag" | "text_interpolation") && l.text(n).trim_end().ends_with("<?="))
+}
+
+/// Lowers `echo a, b;`: one call for each.
+fn echo(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+    let parts: Vec<Node<'_>> = children(node).into_iter().flat_map(sequence).collect();
+    for part in parts {
+        let value = expr(l, part);
+        let call = l.call(part, "echo", vec![value]);
+        out.push(stmt(part, StmtKind::Expr(call)));
     }
 }
 
@@ -336,7 +346,11 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "cast_expression" => {
             let of = part(l, node, "value");
             let ty = field(node, "type").map(|t| l.text(t).trim_matches(['(', ')', ' ']).to_ascii_lowercase());
-            let ty = l.sym(&ty.unwrap_or_default());
+            let ty = ty.unwrap_or_default();
+            if ty == "string" {
+                return l.call(node, "strval", vec![of]);
+            }
+            let ty = l.sym(&ty);
             l.expr(node, ExprKind::Cast { of, ty })
         }
         "match_expression" => matched(l, node),
@@ -430,6 +444,12 @@ fn member(l: &mut Lower<'_>, node: Node<'_>, object: &str) -> ExprId {
     let of = part(l, node, object);
     let Some(name) = field(node, "name") else { return of };
     match name.kind() {
+        "name" if object == "object" && is_input(l, node) => {
+            let key = l.text(name);
+            let (key, method) = (l.constant(name, key), l.sym("input"));
+            let callee = l.expr(node, ExprKind::Member { of, name: method });
+            l.expr(node, ExprKind::Call { callee, args: vec![plain(key)] })
+        }
         "name" => {
             let name = l.sym_of(name);
             l.expr(node, ExprKind::Member { of, name })
@@ -444,6 +464,14 @@ fn member(l: &mut Lower<'_>, node: Node<'_>, object: &str) -> ExprId {
             l.expr(node, ExprKind::Index { of, key })
         }
     }
+}
+
+/// Returns true for `$request->name`, which reads the input `name` of a request of Laravel.
+fn is_input(l: &Lower<'_>, node: Node<'_>) -> bool {
+    const OWN: [&str; 8] = ["query", "request", "attributes", "cookies", "headers", "files", "server", "get"];
+    matches!(node.kind(), "member_access_expression" | "nullsafe_member_access_expression")
+        && field(node, "object").is_some_and(|o| l.text(o) == "$request")
+        && field(node, "name").is_some_and(|n| !OWN.contains(&l.text(n)))
 }
 
 /// `Class::NAME` and `Class::class`.
@@ -482,10 +510,11 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     };
     if let ExprKind::Name(name) = l.module.expr(callee).kind {
         let name = l.module.word(name).to_ascii_lowercase();
-        if matches!(name.as_str(), "sprintf" | "vsprintf") {
-            if let Some(parts) = formatted(l, node, &args) {
-                return l.expr(node, ExprKind::Concat(parts));
-            }
+        if matches!(name.as_str(), "sprintf" | "printf")
+            && let Some(parts) = formatted(l, node, &args)
+        {
+            let text = l.expr(node, ExprKind::Concat(parts));
+            return if name == "printf" { l.call(node, "echo", vec![text]) } else { text };
         }
         if name == "compact" {
             return compact(l, node, &args);

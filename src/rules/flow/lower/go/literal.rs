@@ -78,12 +78,11 @@ impl Go<'_, '_> {
                 self.l.expr(node, ExprKind::Call { callee, args })
             }
             "type_identifier" => {
-                let names = self.structs.get(self.l.text(ty)).cloned();
-                if names.is_none() && self.is_keyed(body) {
-                    return self.elements(body);
-                }
+                let Some(names) = self.structs.get(self.l.text(ty)).cloned() else {
+                    return if self.is_keyed(body) { self.elements(body) } else { self.named_elements(body) };
+                };
                 let class = self.l.name(ty);
-                let args = self.keywords(body, &names.unwrap_or_default());
+                let args = self.keywords(body, &names);
                 self.l.expr(node, ExprKind::New { class, args })
             }
             _ => self.elements(body),
@@ -118,6 +117,21 @@ impl Go<'_, '_> {
         for element in children(body) {
             if let (Some(key), Some(value)) = (field(element, "key"), field(element, "value")) {
                 let key = self.expr(key);
+                items.push(Item { key: Some(key), value: self.expr(value), is_spread: false });
+            } else {
+                items.push(item(self.expr(element)));
+            }
+        }
+        self.l.expr(body, ExprKind::Collection(items))
+    }
+
+    /// The fields of a struct that another file declares.
+    fn named_elements(&mut self, body: Node<'_>) -> ExprId {
+        let mut items = Vec::new();
+        for element in children(body) {
+            if let (Some(key), Some(value)) = (field(element, "key"), field(element, "value")) {
+                let name = self.l.text(key);
+                let key = self.l.constant(key, name);
                 items.push(Item { key: Some(key), value: self.expr(value), is_spread: false });
             } else {
                 items.push(item(self.expr(element)));
