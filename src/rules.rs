@@ -13,7 +13,7 @@ mod check;
 mod decode;
 pub mod eval;
 mod expression;
-mod flow;
+pub mod flow;
 pub(crate) mod format;
 mod glob;
 mod language;

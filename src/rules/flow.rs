@@ -1,4 +1,34 @@
-//! Stub of the flow analysis, until the engine is merged.
+//! Flow of data inside a file: from sources such as a request's parameters to sinks such as a query's text.
+//!
+//! A file is parsed by tree-sitter, lowered to a small shape that is the same for every language (`shape.rs`, `lower/`),
+//! and run with abstract values (`run.rs`). What is a source, a sink or a sanitizer is knowledge in
+//! `knowledge/<language>.toml`. All limits are counts, so that the result is the same on every machine.
+
+mod call;
+mod constant;
+mod eval;
+mod guard;
+mod lower;
+mod method;
+mod paths;
+mod run;
+mod shape;
+mod sink;
+mod start;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::ops::ControlFlow;
+use table::{Role, Table};
+use tree_sitter::{Language, ParseOptions, Parser, Tree};
+
+/// Bytes of a file that is analysed.
+const MOST_BYTES: usize = 1 << 20;
+/// Steps of the parser: this, and one more for so many bytes.
+const PARSE_STEPS: usize = 5_000;
+const BYTES_PER_STEP: usize = 20;
 
 /// A language whose files can be analysed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +57,25 @@ pub enum FlowLanguage {
     C,
     /// C++.
     Cpp,
+}
+
+impl FlowLanguage {
+    fn grammar(self) -> Language {
+        match self {
+            Self::Python => tree_sitter_python::LANGUAGE.into(),
+            Self::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
+            Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+            Self::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
+            Self::Java => tree_sitter_java::LANGUAGE.into(),
+            Self::Kotlin => tree_sitter_kotlin_ng::LANGUAGE.into(),
+            Self::Go => tree_sitter_go::LANGUAGE.into(),
+            Self::Php => tree_sitter_php::LANGUAGE_PHP.into(),
+            Self::Ruby => tree_sitter_ruby::LANGUAGE.into(),
+            Self::CSharp => tree_sitter_c_sharp::LANGUAGE.into(),
+            Self::C => tree_sitter_c::LANGUAGE.into(),
+            Self::Cpp => tree_sitter_cpp::LANGUAGE.into(),
+        }
+    }
 }
 
 macro_rules! kinds {
@@ -100,6 +149,13 @@ kinds! {
     Email = "email",
     /// A cell of a spreadsheet.
     Csv = "csv",
+}
+
+impl Kind {
+    /// Returns the bit of the kind.
+    fn bit(self) -> u32 {
+        1 << (self as u32)
+    }
 }
 
 /// What a finding is about.
@@ -195,16 +251,77 @@ pub struct Analysis {
 }
 
 /// Returns true if the file may contain a sink or a call of interest.
-pub fn may_match(_language: FlowLanguage, text: &[u8]) -> bool {
-    memchr::memmem::find(text, b"execute").is_some()
+pub fn may_match(language: FlowLanguage, text: &[u8]) -> bool {
+    has_word(language, text, |role| matches!(role, Role::Sink(_) | Role::Call(_)))
 }
 
-/// Returns true if the text has a word of the tables.
-pub fn touches(_language: FlowLanguage, text: &[u8]) -> bool {
-    may_match(_language, text) || memchr::memmem::find(text, b"request").is_some()
+/// Returns true if a text has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
+/// complete a flow.
+pub fn touches(language: FlowLanguage, text: &[u8]) -> bool {
+    has_word(language, text, |role| !matches!(role, Role::Type(_) | Role::Propagator(_)))
+}
+
+/// Returns the words of the rules that the tables name for calls.
+pub fn call_words() -> impl Iterator<Item = &'static str> {
+    let all = [
+        FlowLanguage::Python,
+        FlowLanguage::JavaScript,
+        FlowLanguage::Java,
+        FlowLanguage::Go,
+        FlowLanguage::Php,
+        FlowLanguage::Ruby,
+        FlowLanguage::CSharp,
+        FlowLanguage::C,
+    ];
+    all.into_iter().flat_map(|language| Table::of(language).calls).map(|call| call.rule)
+}
+
+/// Returns true if a word of the text ends a pattern with such a role.
+fn has_word(language: FlowLanguage, text: &[u8], counts: fn(Role) -> bool) -> bool {
+    let table = Table::of(language);
+    let ends = |word: &str| table.ending(word).iter().any(|p| counts(p.role));
+    let mut at = 0;
+    while let Some(first) = text.get(at) {
+        let rest = text.get(at..).unwrap_or_default();
+        let len = rest.iter().take_while(|b| is_word(**b)).count();
+        let is_end = match rest.get(..len).and_then(|w| std::str::from_utf8(w).ok()) {
+            Some("") => *first == b'`' && ends("`"),
+            Some(word) => ends(word),
+            None => false,
+        };
+        if is_end {
+            return true;
+        }
+        at += len.max(1);
+    }
+    false
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'!' | b'?') || b >= 0x80
 }
 
 /// Finds flows in a file.
-pub fn analyse(_language: FlowLanguage, text: &[u8]) -> Analysis {
-    Analysis { flows: Vec::new(), is_complete: true, bytes_parsed: text.len() }
+pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
+    if text.len() > MOST_BYTES {
+        return Analysis::default();
+    }
+    let Some(tree) = parse(language, text) else {
+        return Analysis { bytes_parsed: text.len(), ..Analysis::default() };
+    };
+    let module = lower::module(language, tree.root_node(), text);
+    let (flows, is_complete) = start::run(language, &module, text);
+    Analysis { flows, is_complete: is_complete && !module.is_partial, bytes_parsed: text.len() }
+}
+
+fn parse(language: FlowLanguage, text: &[u8]) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser.set_language(&language.grammar()).ok()?;
+    let mut steps = PARSE_STEPS + text.len() / BYTES_PER_STEP;
+    let mut stop = |_: &tree_sitter::ParseState| {
+        steps = steps.saturating_sub(1);
+        if steps > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut stop);
+    parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
 }

@@ -7,7 +7,7 @@ use super::{Fit, MARGIN, Scan, address, columns, quoted};
 use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan};
 use crate::rules::MARK;
-use crate::rules::catalog::{self, Matcher};
+use crate::rules::catalog::Matcher;
 use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject};
 use crate::rules::language::Languages;
 use crate::rules::report::{Sighting, ValueOrigin};
@@ -377,8 +377,8 @@ pub(in crate::rules) fn words_of(id: &str) -> impl Iterator<Item = &'static str>
 
 /// Returns the rules that report flows.
 #[cfg(test)]
-pub(in crate::rules) fn catalogue() -> impl Iterator<Item = &'static catalog::Rule> {
-    catalog::RULES.iter().filter(|r| r.matcher == Matcher::Flow)
+pub(in crate::rules) fn catalogue() -> impl Iterator<Item = &'static crate::rules::catalog::Rule> {
+    crate::rules::catalog::RULES.iter().filter(|r| r.matcher == Matcher::Flow)
 }
 
 #[cfg(test)]

@@ -162,6 +162,9 @@ fn every_word_has_a_rule_and_every_rule_a_word() {
     for kind in flow::Kind::ALL {
         assert!(rule_of(Subject::Flow(*kind)).is_some(), "{}", kind.name());
     }
+    for word in flow::call_words() {
+        assert!(rule_of(Subject::Rule(word)).is_some(), "{word}");
+    }
     let known: Vec<&str> = catalogue().map(|r| &*r.id).collect();
     for (word, id) in RULES.iter().chain(CALLS) {
         assert!(known.contains(id), "{word}: {id}");
