@@ -57,7 +57,7 @@ fn a_flow_in_new_lines_is_reported_at_its_sink_with_its_path() {
     assert_eq!(f.quote(), "cursor.execute(query)");
     let steps = path_of(f);
     assert!(steps[0].starts_with("source 5 ") && steps[0].contains("request.args"), "{steps:?}");
-    assert!(steps.last().unwrap().starts_with("sink 7 cursor.execute(query)"), "{steps:?}");
+    assert!(steps.last().unwrap().starts_with("sink 7 ") && steps.last().unwrap().contains("execute(query)"), "{steps:?}");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_change_beside_an_old_flow_reports_nothing() {
 
 #[test]
 fn severity_and_confidence_follow_where_the_value_comes_from() {
-    let argument = "import sys, os\n\ndef main():\n    name = sys.argv[1]\n    os.system(\"ls \" + name)\n";
+    let argument = "import sys, os\n\ndef main():\n    command = \"ls \" + sys.argv[1]\n    os.system(command)\n";
     let found = scan(None, argument);
     let weight = |f: &Finding| (f.severity(), f.confidence());
     assert!(found.iter().any(|f| weight(f) == (Severity::Major, Confidence::Medium)), "{found:?}");
