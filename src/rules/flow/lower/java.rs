@@ -7,6 +7,7 @@ use super::super::shape::{
 use super::{Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape};
 use tree_sitter::Node;
 
+pub(super) mod hints;
 pub(super) mod spring;
 
 /// Lowers a file.
@@ -75,6 +76,23 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         _ => StmtKind::Expr(expr(l, node)),
     };
     out.push(stmt(node, kind));
+    if node.kind() == "method_invocation" {
+        change(l, node, out);
+    }
+}
+
+/// Adds what a call changes of its receiver.
+fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+    let (Some(of), Some(name), Some(args)) = (field(node, "object"), field(node, "name"), field(node, "arguments"))
+    else {
+        return;
+    };
+    if matches!(of.kind(), "identifier" | "field_access")
+        && let Some(call) = hints::change(l.text(name), l.text(args))
+    {
+        let target = expr(l, of);
+        hints::changed(l, node, call, target, out);
+    }
 }
 
 /// Lowers the children as statements of the block around.
@@ -137,11 +155,11 @@ fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let ty = field(node, "type").and_then(|t| type_name(l, t));
     let iterable = expr(l, value);
     let target = l.name(name);
+    let mut body = body_of(l, node, "body");
     if ty.is_some() {
         // Only for the type of the variable; the loop gives it its value.
-        out.push(stmt(name, StmtKind::Declare { target, ty, value: None }));
+        body.insert(0, stmt(name, StmtKind::Declare { target, ty, value: Some(target) }));
     }
-    let body = body_of(l, node, "body");
     out.push(stmt(node, StmtKind::Each { target, key: None, iterable, body }));
 }
 
@@ -503,16 +521,52 @@ fn access(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 
 fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let Some(name) = field(node, "name") else { return first(l, node) };
+    let word = l.text(name);
+    let class = field(node, "object").map(|o| l.text(o)).filter(|t| t.len() < 40);
+    let args = arguments(l, node);
+    if let Some(known) = special(l, node, class, word, &args) {
+        return known;
+    }
+    let written = class.map(|c| format!("{c}.{word}")).unwrap_or_default();
+    if let Some(path) = hints::checked_name(l, node, &written) {
+        let callee = l.path(name, path);
+        return l.expr(node, ExprKind::Call { callee, args });
+    }
+    let word = hints::checked_name(l, node, word).unwrap_or(word);
     let callee = match field(node, "object") {
         Some(of) => {
             let of = expr(l, of);
-            let word = l.sym_of(name);
-            l.expr(name, ExprKind::Member { of, name: word })
+            let name_of = l.sym(word);
+            l.expr(name, ExprKind::Member { of, name: name_of })
         }
-        None => l.name(name),
+        None => l.named(name, word),
     };
-    let args = arguments(l, node);
-    l.expr(node, ExprKind::Call { callee, args })
+    let call = l.expr(node, ExprKind::Call { callee, args });
+    random(l, node, class, word, call)
+}
+
+/// Lowers calls whose result is known from their text: a property with a default is the default, and a value of an enum
+/// is one of few texts.
+fn special(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str, args: &[Arg]) -> Option<ExprId> {
+    match args {
+        [_, default] if method == "getProperty" && class != Some("System") => {
+            let default = default.value;
+            Some(l.expr(node, ExprKind::Pass(default)))
+        }
+        [one] if class.is_some_and(|c| hints::is_enum(c, method)) => {
+            let arg = one.value;
+            Some(l.call(node, "java.checked", vec![arg]))
+        }
+        _ => None,
+    }
+}
+
+/// Marks a weak generator in a method that makes a secret.
+fn random(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str, call: ExprId) -> ExprId {
+    if hints::is_weak_random(class, method) && hints::is_secret(l, node) {
+        return l.call(node, "java.secret-random", vec![call]);
+    }
+    call
 }
 
 fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -527,9 +581,12 @@ fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         let id = function(l, *method, &[]);
         return l.expr(node, ExprKind::Function(id));
     }
-    let class = l.path(ty, &name);
+    let is_safe = name == "Yaml" && field(node, "arguments").is_some_and(|a| l.text(a).contains("SafeConstructor"));
+    let written = if is_safe { "SafeYaml" } else { hints::checked_name(l, node, &name).unwrap_or(&name) };
+    let class = l.path(ty, written);
     let args = arguments(l, node);
     let new = l.expr(node, ExprKind::New { class, args });
+    let new = random(l, node, Some(&name), "new", new);
     let Some(body) = body else { return new };
     let base = l.sym(&name);
     let mut class = Class { span: span(node), bases: vec![base], ..Default::default() };

@@ -4,6 +4,7 @@ use super::super::shape::{
     Arg, Arm, Block, Case, Catch, Class, ExprId, ExprKind, Function, FunctionId, Item, Mark, Op, Param, Stmt, StmtKind,
     Sym,
 };
+use super::java::hints;
 use super::{Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape};
 use declare::{bases, class, function, mark, members};
 use tree_sitter::Node;
@@ -137,6 +138,24 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         _ => StmtKind::Expr(expr(l, node)),
     };
     out.push(stmt(node, kind));
+    if node.kind() == "call_expression" {
+        change(l, node, out);
+    }
+}
+
+/// Adds what a call changes of its receiver.
+fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+    let (Some(callee), Some(args)) = (child(node, "navigation_expression"), child(node, "value_arguments")) else {
+        return;
+    };
+    let parts = children(callee);
+    let [of, name] = parts.as_slice() else { return };
+    if of.kind() == "identifier"
+        && let Some(call) = hints::change(l.text(*name), l.text(args))
+    {
+        let target = l.name(*of);
+        hints::changed(l, node, call, target, out);
+    }
 }
 
 fn condition(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -552,17 +571,92 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             return l.expr(node, ExprKind::Collection(items));
         }
     }
-    let callee = expr(l, callee);
+    let written = l.text(callee);
+    if let Some(known) = special(l, node, written, &args) {
+        return known;
+    }
+    if written == "buildString"
+        && let Some(lambda) = lambda
+    {
+        return built(l, node, lambda);
+    }
+    let last = written.rsplit('.').next().unwrap_or_default();
+    let is_safe = last == "Yaml" && child(at, "value_arguments").is_some_and(|a| l.text(a).contains("SafeConstructor"));
+    let is_hardened = last == "apply" && lambda.is_some_and(|b| hints::is_hardening(l.text(b)));
+    let is_resolve = last == "resolve" && callee.kind() == "navigation_expression";
+    let callee = match hints::checked_name(l, node, if is_resolve { last } else { written }) {
+        Some(name) if is_resolve => {
+            let of = first(l, callee);
+            let name = l.sym(name);
+            l.expr(callee_node(callee), ExprKind::Member { of, name })
+        }
+        Some(name) => l.path(callee, name),
+        None if is_safe => l.named(callee, "SafeYaml"),
+        None => expr(l, callee),
+    };
     // A class is called like a function. By convention only its name is in upper case.
     let name = match l.module.expr(callee).kind {
         ExprKind::Name(n) | ExprKind::Member { name: n, .. } => l.module.word(n),
         _ => "",
     };
-    let kind = match name.starts_with(|c: char| c.is_ascii_uppercase()) {
-        true => ExprKind::New { class: callee, args },
-        false => ExprKind::Call { callee, args },
+    let is_new = name.starts_with(|c: char| c.is_ascii_uppercase());
+    let (class, method) = match written.rsplit_once('.') {
+        _ if is_new => (Some(written), "new"),
+        Some((class, method)) => (Some(class), method),
+        None => (None, written),
     };
-    l.expr(node, kind)
+    let kind = if is_new { ExprKind::New { class: callee, args } } else { ExprKind::Call { callee, args } };
+    let call = l.expr(node, kind);
+    if is_hardened {
+        return l.call(node, "java.hardened", vec![call]);
+    }
+    if hints::is_weak_random(class, method) && hints::is_secret(l, node) {
+        return l.call(node, "java.secret-random", vec![call]);
+    }
+    call
+}
+
+/// Returns the node whose bytes a callee has.
+fn callee_node(node: Node<'_>) -> Node<'_> {
+    children(node).last().copied().unwrap_or(node)
+}
+
+/// Lowers calls whose result is known from their text, as in Java.
+fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Option<ExprId> {
+    let (class, method) = written.rsplit_once('.')?;
+    match args {
+        [_, default] if method == "getProperty" && class != "System" => {
+            let default = default.value;
+            Some(l.expr(node, ExprKind::Pass(default)))
+        }
+        [one] if hints::is_enum(class, method) => {
+            let arg = one.value;
+            Some(l.call(node, "java.checked", vec![arg]))
+        }
+        _ => None,
+    }
+}
+
+/// Lowers `buildString { append(a); append(b) }` to the text of all that is appended.
+fn built(l: &mut Lower<'_>, node: Node<'_>, lambda: Node<'_>) -> ExprId {
+    let mut parts = Vec::new();
+    appended(l, lambda, 0, &mut parts);
+    l.expr(node, ExprKind::Concat(parts))
+}
+
+fn appended(l: &mut Lower<'_>, node: Node<'_>, level: u32, parts: &mut Vec<ExprId>) {
+    if level > 12 {
+        return;
+    }
+    let callee = children(node).first().map(|c| l.text(*c)).unwrap_or_default();
+    if node.kind() == "call_expression" && matches!(callee, "append" | "appendLine") {
+        let args = child(node, "value_arguments").map(|a| arguments(l, a)).unwrap_or_default();
+        parts.extend(args.into_iter().map(|a| a.value));
+        return;
+    }
+    for n in children(node) {
+        appended(l, n, level + 1, parts);
+    }
 }
 
 /// Returns the item that `key to value` is in a map.
