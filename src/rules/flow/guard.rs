@@ -37,12 +37,24 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             assume(run, *left, false);
             assume(run, *right, false);
         }
+        // One of several: what holds in each.
+        ExprKind::Binary { op: op @ (Op::And | Op::Or), left, right } => {
+            let is_or = *op == Op::Or;
+            let before = run.env.clone();
+            assume(run, *left, is_or);
+            let first = std::mem::replace(&mut run.env, before);
+            assume(run, *left, !is_or);
+            assume(run, *right, is_or);
+            run.env = first.join(&run.env);
+        }
         ExprKind::Binary { op: op @ (Op::Equal | Op::NotEqual), left, right } => {
             equality(run, *left, *right, (*op == Op::Equal) == truth);
         }
         ExprKind::Binary { op: op @ (Op::In | Op::NotIn), left, right } => {
             if (*op == Op::In) == truth && is_fixed(run, *right) {
                 cleanse(run, *left, ALL);
+            } else if (*op == Op::In) != truth {
+                lacks(run, *right, *left);
             }
         }
         ExprKind::Binary { op: Op::Matches, left, right } if truth => {
@@ -65,6 +77,12 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             }
         }
         ExprKind::Call { callee, args } => called(run, test, *callee, args, truth),
+        // A table of what is allowed: `ALLOWED[x]`.
+        ExprKind::Index { of, key } if truth => {
+            if is_fixed(run, *of) {
+                cleanse(run, *key, ALL);
+            }
+        }
         ExprKind::Name(name) => {
             // A variable that holds the outcome of a check.
             if let Some(check) = run.outcome(*name) {
@@ -102,6 +120,21 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
             cleanse(run, left, ALL);
         }
     }
+}
+
+/// A text that lacks a part: without `..` it stays in its folder, without a line end it stays in its line.
+fn lacks(run: &mut Run<'_>, text: ExprId, part: ExprId) {
+    let Some(Const::Text(part)) = run.quiet(part).constant else { return };
+    let kinds = match &*part {
+        ".." | "../" | "/" | "\\" => Kind::Path.bit() | Kind::ZipSlip.bit(),
+        "\n" | "\r" | "\r\n" => Kind::Log.bit() | Kind::Header.bit() | Kind::Email.bit(),
+        "<" | "&" => Kind::Html.bit(),
+        "'" => Kind::Sql.bit() | Kind::XPath.bit(),
+        "$" => Kind::NoSql.bit(),
+        "__proto__" => Kind::Prototype.bit(),
+        _ => 0,
+    };
+    cleanse(run, text, kinds);
 }
 
 fn is_count(run: &Run<'_>, id: ExprId) -> bool {
@@ -188,6 +221,14 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
         _ => {}
     }
     if !truth {
+        if let ("contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny" | "ContainsRune" | "has", Some(first)) = (word, first) {
+            // `strings.Contains(x, "..")`, `x.contains("..")`.
+            match (of, args.get(1)) {
+                (_, Some(part)) => lacks(run, first, part.value),
+                (Some(of), None) => lacks(run, of, first),
+                (None, None) => {}
+            }
+        }
         return;
     }
     match word {
@@ -472,19 +513,11 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
     let module = run.module;
     match &module.expr(id).kind {
         ExprKind::Name(name) => {
-            let variable = run.variable(*name);
-            if let Some(v) = run.env.get(variable).or_else(|| run.globals.get(variable)) {
-                let v = v.clean(kinds);
-                run.env.set(variable, v);
-            }
+            clean_variable(run, *name, kinds);
             // What the variable was derived from: `host = urlparse(x).hostname`.
             for from in run.sources_of(*name) {
                 if from != *name {
-                    let variable = run.variable(from);
-                    if let Some(v) = run.env.get(variable) {
-                        let v = v.clean(kinds);
-                        run.env.set(variable, v);
-                    }
+                    clean_variable(run, from, kinds);
                 }
             }
         }
@@ -493,6 +526,15 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
         ExprKind::Member { of, .. } | ExprKind::Index { of, .. } => {
             let hash = hash(run, id);
             run.env.checked.push((hash, kinds));
+            let part = match &module.expr(id).kind {
+                ExprKind::Member { name, .. } => module.word(*name),
+                _ => "",
+            };
+            if matches!(part, "netloc" | "hostname" | "host" | "Host" | "origin" | "Hostname" | "authority")
+                && let ExprKind::Name(n) = &module.expr(*of).kind
+            {
+                clean_variable(run, *n, kinds & (Kind::Url.bit() | Kind::Redirect.bit()));
+            }
             // `urlparse(x).hostname in HOSTS` is about `x`.
             if let ExprKind::Call { .. } = &module.expr(*of).kind {
                 cleanse(run, *of, kinds);
@@ -517,6 +559,7 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
             }
         }
         ExprKind::New { args, .. } => args.iter().for_each(|a| cleanse(run, a.value, kinds)),
+        ExprKind::Collection(items) => items.iter().for_each(|i| cleanse(run, i.value, kinds)),
         _ => {}
     }
 }
@@ -525,12 +568,22 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
 fn derived(run: &mut Run<'_>, name: Sym, kinds: u32) {
     let targets = kinds & (Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit());
     for from in run.sources_of(name) {
-        let variable = run.variable(from);
-        if let Some(v) = run.env.get(variable) {
-            let v = v.clean(targets);
-            run.env.set(variable, v);
+        clean_variable(run, from, targets);
+    }
+}
+
+fn clean_variable(run: &mut Run<'_>, name: Sym, kinds: u32) {
+    let variable = run.variable(name);
+    let Some(v) = run.env.get(variable).or_else(|| run.globals.get(variable)) else { return };
+    if run.silence == 0 {
+        for t in v.taints.iter().flat_map(|t| t.iter()) {
+            if !run.checked.contains(&(t.origin, kinds)) && run.checked.len() < 1000 {
+                run.checked.push((t.origin, kinds));
+            }
         }
     }
+    let v = v.clean(kinds);
+    run.env.set(variable, v);
 }
 
 /// Returns a hash of the source text of an expression.

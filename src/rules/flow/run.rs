@@ -76,6 +76,10 @@ pub(super) struct Run<'m> {
     pub(super) outcomes: HashMap<Sym, ExprId>,
     /// Classes whose methods have run.
     pub(super) has_run: Vec<bool>,
+    /// The file imports nothing and is short: a part of a file.
+    pub(super) is_snippet: bool,
+    /// Sources that were checked, and for which kinds.
+    pub(super) checked: Vec<(u32, u32)>,
     /// Over 0: nothing is reported.
     pub(super) silence: u32,
     pub(super) depth: u32,
@@ -201,7 +205,8 @@ impl<'m> Run<'m> {
         if v.what != What::Other || matches!(v.constant, Some(Const::Text(_))) {
             return v;
         }
-        let has_type = v.path.is_some_and(|p| self.paths.root_of(p) != super::paths::Root::Unknown);
+        let has_type =
+            v.path.is_some_and(|p| self.paths.root_of(p) != super::paths::Root::Unknown && !self.paths.is_call(p));
         if has_type || is_text(word) {
             return v;
         }
@@ -528,10 +533,8 @@ impl<'m> Run<'m> {
             }
             ExprKind::Index { of, key } => {
                 let k = self.eval(*key);
-                if let Some(Const::Text(t)) = &k.constant
-                    && let Some(name) = module.find(t)
-                {
-                    self.check_write(target, *of, name, &v);
+                if let Some(Const::Text(t)) = &k.constant {
+                    self.check_item_write(target, *of, t, &v);
                 }
                 let key = k.constant.as_ref().and_then(super::constant::key);
                 self.update(*of, key, v);
