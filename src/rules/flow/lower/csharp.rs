@@ -10,7 +10,7 @@ mod value;
 use super::super::shape::{
     Arg, Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Mark, Op, Param, StmtKind, Sym,
 };
-use super::{Lower, child, children, field, fields, has_token, plain, span, stmt};
+use super::{Lower, child, children, field, fields, has_token, span, stmt};
 use tree_sitter::Node;
 
 /// What the lowering of a C# file works with.
