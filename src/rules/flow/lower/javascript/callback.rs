@@ -1,7 +1,7 @@
 //! Functions that are called later: promises, events, elements of arrays.
 
-use super::super::super::shape::{Arg, Item, Mark, Op, StmtKind};
-use super::super::{Lower, children, field, plain, stmt};
+use super::super::super::shape::{Arg, Item, Mark, Op};
+use super::super::{Lower, children, field, plain};
 use super::expression::expr;
 use super::{ExprId, ExprKind, function};
 use tree_sitter::Node;
@@ -20,56 +20,52 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
         return Some(l.expr(node, ExprKind::Pass(of)));
     }
     let first = first?;
-    let is_literal = function::is_literal(first);
-    let is_name = matches!(first.kind(), "identifier" | "member_expression");
     match name {
-        "then" if is_literal || is_name => Some(then(l, node, object, &args)),
-        "subscribe" | "tap" if is_literal => Some(then(l, node, object, &args)),
-        "forEach" | "map" | "flatMap" | "filter" | "some" | "every" | "find" | "findIndex" if is_literal => {
-            Some(each(l, node, callee, object, name, first))
+        // A stream of values: the function gets each of them.
+        "subscribe" | "tap" if function::is_literal(first) => {
+            let of = expr(l, object);
+            let then = l.sym("then");
+            let callee = l.expr(callee, ExprKind::Member { of, name: then });
+            let value = expr(l, first);
+            Some(l.expr(node, ExprKind::Call { callee, args: vec![plain(value)] }))
+        }
+        "map" | "flatMap" if function::is_literal(first) => Some(map(l, node, object, first)),
+        "startsWith" if is_text(l, first, "//") => Some(named_test(l, node, "is other host", object)),
+        "includes" | "startsWith" | "indexOf" if is_text(l, first, "..") => Some(named_test(l, node, "has dots", object)),
+        "includes" if l.text(object).contains("__proto__") => Some(named_test(l, node, "is prototype key", first)),
+        "includes" | "has" if is_origin(l, first) => {
+            let (of, value) = (expr(l, callee), expr(l, first));
+            let test = l.expr(node, ExprKind::Call { callee: of, args: vec![plain(value)] });
+            let checked = named_test(l, node, "checked origin", field(first, "object")?);
+            Some(l.expr(node, ExprKind::Binary { op: Op::And, left: test, right: checked }))
         }
         _ => None,
     }
 }
 
-/// `p.then(f)` is `f(p)`.
-fn then(l: &mut Lower<'_>, node: Node<'_>, object: Node<'_>, args: &[Node<'_>]) -> ExprId {
-    let of = expr(l, object);
-    let mut functions: Vec<ExprId> = args.iter().map(|a| expr(l, *a)).collect();
-    let first = if functions.is_empty() { of } else { functions.remove(0) };
-    let mut body = Vec::new();
-    for other in functions {
-        body.push(stmt(node, StmtKind::Expr(other)));
-    }
-    let call = l.expr(node, ExprKind::Call { callee: first, args: vec![plain(of)] });
-    l.expr(node, ExprKind::Block { body, value: Some(call) })
-}
-
-/// `xs.map(f)` calls `f` with an element of `xs`.
-fn each(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, object: Node<'_>, name: &str, first: Node<'_>) -> ExprId {
-    let of = expr(l, object);
-    let function = expr(l, first);
+/// `xs.map(f)` is a list of what `f` gives for an element of `xs`.
+fn map(l: &mut Lower<'_>, node: Node<'_>, object: Node<'_>, first: Node<'_>) -> ExprId {
+    let (of, function) = (expr(l, object), expr(l, first));
     let position = l.unknown(node, Vec::new());
     let element = l.expr(object, ExprKind::Index { of, key: position });
-    let call = l.expr(node, ExprKind::Call { callee: function, args: vec![plain(element)] });
-    let mut body = Vec::new();
-    if l.text(first).starts_with("async") {
-        // The call itself, for what the table says about functions that are not waited for.
-        let callee = expr(l, callee);
-        let plain_call = l.expr(node, ExprKind::Call { callee, args: vec![plain(function)] });
-        body.push(stmt(node, StmtKind::Expr(plain_call)));
-    }
-    let value = match name {
-        "map" | "flatMap" => {
-            let items = vec![Item { key: None, value: call, is_spread: false }];
-            return l.expr(node, ExprKind::Collection(items));
-        }
-        "filter" => Some(of),
-        "find" => Some(element),
-        _ => None,
-    };
-    body.push(stmt(callee, StmtKind::Expr(call)));
-    l.expr(node, ExprKind::Block { body, value })
+    let value = l.expr(node, ExprKind::Call { callee: function, args: vec![plain(element)] });
+    l.expr(node, ExprKind::Collection(vec![Item { key: None, value, is_spread: false }]))
+}
+
+/// A test with a name that no program has, which the table knows.
+pub(super) fn named_test(l: &mut Lower<'_>, node: Node<'_>, name: &str, of: Node<'_>) -> ExprId {
+    let of = expr(l, of);
+    let callee = l.named(node, name);
+    l.expr(node, ExprKind::Call { callee, args: vec![plain(of)] })
+}
+
+/// Returns true for a constant text that starts so.
+fn is_text(l: &Lower<'_>, node: Node<'_>, start: &str) -> bool {
+    node.kind() == "string" && l.text(node).trim_start_matches(['"', '\'']).starts_with(start)
+}
+
+fn is_origin(l: &Lower<'_>, node: Node<'_>) -> bool {
+    node.kind() == "member_expression" && field(node, "property").is_some_and(|p| matches!(l.text(p), "origin" | "source"))
 }
 
 /// Events of sockets that carry no data of the peer.
@@ -91,6 +87,9 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
     let method = l.module.word(name).to_owned();
     if method == "addEventListener" {
         return listener(l, args);
+    }
+    if method == "use" {
+        return middleware(l, args);
     }
     if !matches!(method.as_str(), "on" | "once" | "handle" | "addListener" | "handleOnce") {
         return;
@@ -114,16 +113,37 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
     }
 }
 
+/// `app.use((req, res, next) => …)`: the usual names say what the parameters are.
+fn middleware(l: &mut Lower<'_>, args: &[Arg]) {
+    let Some(i) = function_of(l, args) else { return };
+    let types = ["web.Request", "web.Response", "koa.Context"].map(|t| l.sym(t));
+    let Some(function) = l.module.functions.get(i) else { return };
+    let mut known = Vec::new();
+    for p in &function.params {
+        known.push(match p.name.map(|n| l.module.word(n)) {
+            Some("req" | "request" | "_req") => types.first().copied(),
+            Some("res" | "response" | "_res" | "reply") => types.get(1).copied(),
+            Some("ctx") => types.get(2).copied(),
+            _ => None,
+        });
+    }
+    if let Some(function) = l.module.functions.get_mut(i) {
+        for (p, ty) in function.params.iter_mut().zip(known) {
+            p.ty = p.ty.or(ty);
+        }
+    }
+}
+
 fn listener(l: &mut Lower<'_>, args: &[Arg]) {
     if args.first().and_then(|a| constant(l, a.value)).as_deref() == Some("message") {
-        set_type(l, args, 0, "dom.MessageEvent");
+        set_mark(l, args, 0, "window message");
     }
 }
 
 /// `window.onmessage = (event) => …`.
 pub(super) fn assigned_handler(l: &mut Lower<'_>, target: Node<'_>, value: ExprId) {
     if matches!(l.text(target), "onmessage" | "window.onmessage" | "self.onmessage" | "globalThis.onmessage") {
-        set_type(l, &[plain(value)], 0, "dom.MessageEvent");
+        set_mark(l, &[plain(value)], 0, "window message");
     }
 }
 
@@ -171,13 +191,8 @@ fn set_mark(l: &mut Lower<'_>, args: &[Arg], position: usize, word: &str) {
 
 /// `event.origin === "https://…"` also says that the event is one that is trusted: the test `checked origin`(event).
 pub(super) fn origin_test(l: &mut Lower<'_>, node: Node<'_>, test: ExprId, sides: [Node<'_>; 2], op: Op) -> ExprId {
-    let is_origin = |n: &Node<'_>| {
-        n.kind() == "member_expression" && field(*n, "property").is_some_and(|p| matches!(l.text(p), "origin" | "source"))
-    };
-    let Some(object) = sides.iter().find(|n| is_origin(n)).and_then(|n| field(*n, "object")) else { return test };
-    let of = expr(l, object);
-    let checked = l.named(node, "checked origin");
-    let checked = l.expr(node, ExprKind::Call { callee: checked, args: vec![plain(of)] });
+    let Some(object) = sides.iter().find(|n| is_origin(l, **n)).and_then(|n| field(*n, "object")) else { return test };
+    let checked = named_test(l, node, "checked origin", object);
     if op == Op::Equal {
         return l.expr(node, ExprKind::Binary { op: Op::And, left: test, right: checked });
     }
