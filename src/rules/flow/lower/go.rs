@@ -26,6 +26,8 @@ struct Go<'l, 't> {
     /// Methods by the name of their type.
     methods: Vec<(String, FunctionId)>,
     classes: Vec<Class>,
+    /// The file sets a content type somewhere.
+    has_content_type: bool,
 }
 
 /// Lowers a file.
@@ -37,7 +39,9 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
         results: Vec::new(),
         methods: Vec::new(),
         classes: Vec::new(),
+        has_content_type: false,
     };
+    go.has_content_type = go.l.text(root).contains("ontent-");
     let nodes = children(root);
     for node in &nodes {
         go.collect(*node);
@@ -270,6 +274,10 @@ impl Go<'_, '_> {
         function.name = field(node, "name").map(|n| self.l.sym_of(n));
         if let Some(list) = field(node, "parameters") {
             function.params = self.params(list);
+            let is_plain = self.sets_plain_type(node);
+            for param in function.params.iter_mut().filter(|_| is_plain) {
+                self.without_html(param);
+            }
         }
         let outer = std::mem::take(&mut self.results);
         if let Some(result) = field(node, "result") {
@@ -286,6 +294,19 @@ impl Go<'_, '_> {
         }
         self.results = outer;
         self.l.module.add_function(function)
+    }
+
+    /// Returns true if a function sets a content type, and none of its content types is HTML.
+    fn sets_plain_type(&self, node: Node<'_>) -> bool {
+        let text = self.l.text(node);
+        self.has_content_type && text.contains("ontent-") && text::is_plain_response(text)
+    }
+
+    /// Gives a response whose content type is not HTML a type that no sink knows.
+    fn without_html(&mut self, param: &mut Param) {
+        if param.ty.is_some_and(|t| self.l.module.word(t).ends_with("ResponseWriter")) {
+            param.ty = Some(self.l.sym("http.PlainResponse"));
+        }
     }
 
     fn params(&mut self, list: Node<'_>) -> Vec<Param> {
@@ -581,6 +602,7 @@ impl Go<'_, '_> {
                 self.l.constant(node, &value)
             }
             "selector_expression" | "qualified_type" => self.member(node),
+            "index_expression" if self.l.text(node) == "os.Args[0]" => self.l.unknown(node, Vec::new()),
             "index_expression" => {
                 let (of, key) = (self.part(node, "operand"), self.part(node, "index"));
                 self.l.expr(node, ExprKind::Index { of, key })
