@@ -115,7 +115,7 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
             cleanse(run, left, ALL);
         } else if fixed(&a) {
             cleanse(run, right, ALL);
-        } else if b.deep().is_none() && b.path.is_some() && a.deep().is_some() && is_derived(run, left) {
+        } else if b.deep().is_none() && a.deep().is_some() && is_derived(run, left) {
             // `parsed.hostname == settings.HOST`.
             cleanse(run, left, ALL);
         }
@@ -321,8 +321,12 @@ fn tabled(run: &mut Run<'_>, id: ExprId, callee: (Option<ExprId>, Option<&Value>
 fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: u32) {
     let Some(base) = base else { return cleanse(run, target, kinds) };
     let b = run.quiet(base);
-    if b.deep().is_some() {
-        return;
+    if let Some(data) = b.deep() {
+        let own = run.quiet(target).deep();
+        let is_own = |origin: u32| own.iter().any(|o| o.iter().any(|t| t.origin == origin));
+        if data.iter().any(|t| t.proof == super::Proof::Request || (t.proof > super::Proof::Unknown && is_own(t.origin))) {
+            return;
+        }
     }
     let mut kinds = kinds;
     if let Some(Const::Text(t)) = &b.constant {
@@ -511,64 +515,78 @@ pub(super) fn cleanse(run: &mut Run<'_>, id: ExprId, kinds: u32) {
 
 fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
     let module = run.module;
+    let kept = |kinds: u32, word: &str| kinds & transparent(word);
     match &module.expr(id).kind {
         ExprKind::Name(name) => {
             clean_variable(run, *name, kinds);
             // What the variable was derived from: `host = urlparse(x).hostname`.
-            for from in run.sources_of(*name) {
-                if from != *name {
-                    clean_variable(run, from, kinds);
+            for (from, through) in run.sources_of(*name) {
+                if from != *name && kinds & through != 0 {
+                    clean_variable(run, from, kinds & through);
                 }
             }
         }
         ExprKind::Pass(of) | ExprKind::Cast { of, .. } => cleanse(run, *of, kinds),
         ExprKind::Assign { target, .. } => cleanse(run, *target, kinds),
-        ExprKind::Member { of, .. } | ExprKind::Index { of, .. } => {
+        ExprKind::Member { of, name } => {
             let hash = hash(run, id);
             run.env.checked.push((hash, kinds));
-            let part = match &module.expr(id).kind {
-                ExprKind::Member { name, .. } => module.word(*name),
-                _ => "",
-            };
-            if matches!(part, "netloc" | "hostname" | "host" | "Host" | "origin" | "Hostname" | "authority")
-                && let ExprKind::Name(n) = &module.expr(*of).kind
-            {
-                clean_variable(run, *n, kinds & (Kind::Url.bit() | Kind::Redirect.bit()));
-            }
             // `urlparse(x).hostname in HOSTS` is about `x`.
-            if let ExprKind::Call { .. } = &module.expr(*of).kind {
-                cleanse(run, *of, kinds);
-            } else if let ExprKind::Name(n) = &module.expr(*of).kind {
-                derived(run, *n, kinds);
-            }
+            cleanse(run, *of, kept(kinds, module.word(*name)));
+        }
+        ExprKind::Index { .. } => {
+            let hash = hash(run, id);
+            run.env.checked.push((hash, kinds));
         }
         ExprKind::Call { callee, args } => {
             let hash = hash(run, id);
             run.env.checked.push((hash, kinds));
             match &module.expr(*callee).kind {
                 // `x.lower() in NAMES`, `os.path.realpath(x).startswith(base)`.
-                ExprKind::Member { of, .. } => {
-                    let base = run.quiet(*of);
-                    if base.deep().is_some() && args.is_empty() {
+                ExprKind::Member { of, name } => {
+                    let kinds = kept(kinds, module.word(*name));
+                    if kinds != 0 {
                         cleanse(run, *of, kinds);
-                    } else {
                         args.iter().for_each(|a| cleanse(run, a.value, kinds));
                     }
                 }
-                _ => args.iter().for_each(|a| cleanse(run, a.value, kinds)),
+                ExprKind::Name(name) => {
+                    let kinds = kept(kinds, module.word(*name));
+                    args.iter().for_each(|a| cleanse(run, a.value, kinds));
+                }
+                _ => {}
             }
         }
-        ExprKind::New { args, .. } => args.iter().for_each(|a| cleanse(run, a.value, kinds)),
+        ExprKind::New { class, args } => {
+            let kinds = match &module.expr(*class).kind {
+                ExprKind::Name(n) | ExprKind::Member { name: n, .. } => kept(kinds, module.word(*n)),
+                _ => 0,
+            };
+            args.iter().for_each(|a| cleanse(run, a.value, kinds));
+        }
         ExprKind::Collection(items) => items.iter().for_each(|i| cleanse(run, i.value, kinds)),
         _ => {}
     }
 }
 
-/// A check of a part of an object that was made from data: `parsed = urlparse(x)`, `parsed.netloc == HOST`.
-fn derived(run: &mut Run<'_>, name: Sym, kinds: u32) {
-    let targets = kinds & (Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit());
-    for from in run.sources_of(name) {
-        clean_variable(run, from, targets);
+/// Returns the kinds for which a check of what a function or member gives is a check of what it was given.
+pub(super) fn transparent(word: &str) -> u32 {
+    let path = Kind::Path.bit() | Kind::ZipSlip.bit();
+    let url = Kind::Url.bit() | Kind::Redirect.bit();
+    match word {
+        "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString" | "str" | "String" | "downcase" | "upcase"
+        | "strtolower" | "strtoupper" | "ToLower" | "ToUpper" | "to_s" | "Trim" | "TrimSpace" | "casefold" | "to_sym" | "ToString"
+        | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft" | "rstrip" | "lstrip" | "chomp" => ALL,
+        "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath" | "getAbsolutePath" | "toAbsolutePath" | "toRealPath"
+        | "toPath" | "getCanonicalFile" | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join" | "commonpath" | "commonprefix"
+        | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path" | "cleanpath" | "Path" | "File" | "get" | "Join" | "Combine"
+        | "absolute" | "absolutePath" | "canonicalPath" | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName" | "fullName" | "weakly_canonical" | "canonical"
+        | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath" | "as_posix" | "relative_to" => path,
+        "normalize" => path | url,
+        "urlparse" | "urlsplit" | "URL" | "URI" | "getHost" | "hostname" | "host" | "Hostname" | "netloc" | "create" | "Parse"
+        | "parse_url" | "getAuthority" | "Uri" | "origin" | "Host" | "authority" | "parse" | "PHP_URL_HOST" | "scheme" | "url_parse"
+        | "getHostName" | "IsWellFormedUriString" | "DnsSafeHost" | "Authority" | "ParseRequestURI" | "toURI" | "toURL" => url,
+        _ => 0,
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) struct Run<'m> {
     /// The value that is written to a member.
     pub(super) written: Option<ExprId>,
     /// The names that a variable's value was made from.
-    pub(super) derived: HashMap<Sym, Vec<Sym>>,
+    pub(super) derived: HashMap<Sym, Vec<(Sym, u32)>>,
     /// The check whose outcome is in a variable.
     pub(super) outcomes: HashMap<Sym, ExprId>,
     /// Classes whose methods have run.
@@ -649,7 +649,7 @@ impl<'m> Run<'m> {
     }
 
     /// Returns the names that a variable's value was made from.
-    pub(super) fn sources_of(&self, name: Sym) -> Vec<Sym> {
+    pub(super) fn sources_of(&self, name: Sym) -> Vec<(Sym, u32)> {
         self.derived.get(&name).cloned().unwrap_or_default()
     }
 
@@ -668,8 +668,8 @@ impl<'m> Run<'m> {
         }
         let mut names = Vec::new();
         match &self.module.expr(value).kind {
-            ExprKind::Call { .. } | ExprKind::Member { .. } | ExprKind::New { .. } | ExprKind::Index { .. } => {
-                self.names_in(value, 0, &mut names);
+            ExprKind::Call { .. } | ExprKind::Member { .. } | ExprKind::New { .. } | ExprKind::Binary { .. } => {
+                self.names_in(value, u32::MAX, 0, &mut names);
             }
             _ => {}
         }
@@ -684,23 +684,43 @@ impl<'m> Run<'m> {
         }
     }
 
-    fn names_in(&self, id: ExprId, level: u32, out: &mut Vec<Sym>) {
-        use super::shape::ExprKind;
-        if level > 6 || out.len() > 8 {
+    /// Collects the names that an expression passes on, and the kinds for which a check of the result is one of them.
+    fn names_in(&self, id: ExprId, kinds: u32, level: u32, out: &mut Vec<(Sym, u32)>) {
+        use super::shape::{ExprKind, Op};
+        if level > 6 || out.len() > 8 || kinds == 0 {
             return;
         }
         match &self.module.expr(id).kind {
-            ExprKind::Name(n) => out.push(*n),
-            ExprKind::Pass(of) | ExprKind::Member { of, .. } | ExprKind::Index { of, .. } | ExprKind::Cast { of, .. } => {
-                self.names_in(*of, level + 1, out);
+            ExprKind::Name(n) => out.push((*n, kinds)),
+            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.names_in(*of, kinds, level + 1, out),
+            ExprKind::Member { of, name } => {
+                self.names_in(*of, kinds & guard::transparent(self.module.word(*name)), level + 1, out);
             }
             ExprKind::Call { callee, args } => {
-                if let ExprKind::Member { of, .. } = &self.module.expr(*callee).kind {
-                    self.names_in(*of, level + 1, out);
-                }
-                args.iter().for_each(|a| self.names_in(a.value, level + 1, out));
+                let kinds = match &self.module.expr(*callee).kind {
+                    ExprKind::Member { of, name } => {
+                        let kinds = kinds & guard::transparent(self.module.word(*name));
+                        self.names_in(*of, kinds, level + 1, out);
+                        kinds
+                    }
+                    ExprKind::Name(name) => kinds & guard::transparent(self.module.word(*name)),
+                    _ => 0,
+                };
+                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
             }
-            ExprKind::New { args, .. } => args.iter().for_each(|a| self.names_in(a.value, level + 1, out)),
+            ExprKind::New { class, args } => {
+                let kinds = match &self.module.expr(*class).kind {
+                    ExprKind::Name(n) | ExprKind::Member { name: n, .. } => kinds & guard::transparent(self.module.word(*n)),
+                    _ => 0,
+                };
+                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
+            }
+            // Paths that are joined.
+            ExprKind::Binary { op: Op::Add | Op::Div, left, right } => {
+                let kinds = kinds & guard::transparent("join");
+                self.names_in(*left, kinds, level + 1, out);
+                self.names_in(*right, kinds, level + 1, out);
+            }
             _ => {}
         }
     }
