@@ -269,10 +269,15 @@ impl<'n> CSharp<'_, '_> {
         for s in body {
             match s.kind {
                 StmtKind::Function(id) => class.methods.push(id),
-                StmtKind::Declare { target, ty, value } => match self.l.module.expr(target).kind {
-                    ExprKind::Name(name) => class.fields.push(Field { name, ty, value, marks: Vec::new() }),
-                    _ => class.body.push(s),
-                },
+                StmtKind::Declare { target, ty, value } => {
+                    if let ExprKind::Name(name) = self.l.module.expr(target).kind {
+                        class.fields.push(Field { name, ty, value, marks: Vec::new() });
+                    }
+                    // A value that runs statements is also a statement of the class.
+                    if value.is_some_and(|v| matches!(self.l.module.expr(v).kind, ExprKind::Block { .. })) {
+                        class.body.push(s);
+                    }
+                }
                 _ => class.body.push(s),
             }
         }

@@ -50,7 +50,7 @@ impl<'n> CSharp<'_, '_> {
     pub(super) fn is_secret_comparison(&self, node: Node<'n>, left: Node<'n>, right: Node<'n>) -> bool {
         let (a, b) = (self.l.text(left), self.l.text(right));
         let last = |t: &str| -> bool {
-            let t = t.trim_end_matches(|c: char| !c.is_alphanumeric());
+            let t = t.trim_end_matches(|c: char| !c.is_alphanumeric()).replace('-', "");
             has_secret_name(t.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
         };
         let is_constant = |n: Node<'_>| n.kind().ends_with("literal") || n.kind() == "null_literal";
@@ -84,7 +84,7 @@ impl<'n> CSharp<'_, '_> {
         }
         let whole = self.l.text(root);
         // ASP.NET Core checks the token in a filter of the application, which this file does not show.
-        let is_old = whole.contains("System.Web.Mvc") || !whole.contains("using ");
+        let is_old = whole.contains("System.Web.Mvc") || !(whole.contains("using ") || whole.contains("IActionResult"));
         if !is_old && !text.contains("[ValidateAntiForgeryToken") {
             return;
         }
