@@ -19,6 +19,14 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
         let of = expr(l, object);
         return Some(l.expr(node, ExprKind::Pass(of)));
     }
+    // Methods that other languages have for other things.
+    if matches!(name, "use" | "all") && args.iter().any(|a| function::is_literal(*a)) {
+        let of = expr(l, object);
+        let get = l.sym("get");
+        let callee = l.expr(callee, ExprKind::Member { of, name: get });
+        let args = args.iter().map(|a| plain(expr(l, *a))).collect();
+        return Some(l.expr(node, ExprKind::Call { callee, args }));
+    }
     let first = first?;
     match name {
         // A stream of values: the function gets each of them.
@@ -88,9 +96,6 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
     if method == "addEventListener" {
         return listener(l, args);
     }
-    if method == "use" {
-        return middleware(l, args);
-    }
     if !matches!(method.as_str(), "on" | "once" | "handle" | "addListener" | "handleOnce") {
         return;
     }
@@ -110,27 +115,6 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
             set_mark(l, args, 0, "socket message");
         }
         _ => {}
-    }
-}
-
-/// `app.use((req, res, next) => …)`: the usual names say what the parameters are.
-fn middleware(l: &mut Lower<'_>, args: &[Arg]) {
-    let Some(i) = function_of(l, args) else { return };
-    let types = ["web.Request", "web.Response", "koa.Context"].map(|t| l.sym(t));
-    let Some(function) = l.module.functions.get(i) else { return };
-    let mut known = Vec::new();
-    for p in &function.params {
-        known.push(match p.name.map(|n| l.module.word(n)) {
-            Some("req" | "request" | "_req") => types.first().copied(),
-            Some("res" | "response" | "_res" | "reply") => types.get(1).copied(),
-            Some("ctx") => types.get(2).copied(),
-            _ => None,
-        });
-    }
-    if let Some(function) = l.module.functions.get_mut(i) {
-        for (p, ty) in function.params.iter_mut().zip(known) {
-            p.ty = p.ty.or(ty);
-        }
     }
 }
 
