@@ -132,12 +132,14 @@ fn declaration(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     }
 }
 
-/// Returns the name of a type without its arguments and dimensions. `var`: None.
+/// Returns the name of a type without its arguments and dimensions. `var` and arrays of bytes: None.
 fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
     let text = l.text(node);
     let text = text.split(['<', '[']).next().unwrap_or_default().trim();
     let text = text.rsplit([' ', '\n']).next().unwrap_or_default();
-    (!text.is_empty() && text != "var").then(|| l.sym(text))
+    // `byte[]` is data, and no number.
+    let is_data = node.kind() == "array_type" && matches!(text, "byte" | "char");
+    (!text.is_empty() && text != "var" && !is_data).then(|| l.sym(text))
 }
 
 fn counted(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
@@ -532,7 +534,10 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         let callee = l.path(name, path);
         return l.expr(node, ExprKind::Call { callee, args });
     }
-    let word = hints::checked_name(l, node, word).unwrap_or(word);
+    let mut word = hints::checked_name(l, node, word).unwrap_or(word);
+    if field(node, "arguments").is_some_and(|a| hints::finds_dots(word, l.text(a))) {
+        word = "containsDots";
+    }
     let callee = match field(node, "object") {
         Some(of) => {
             let of = expr(l, of);
@@ -541,8 +546,7 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         }
         None => l.named(name, word),
     };
-    let call = l.expr(node, ExprKind::Call { callee, args });
-    random(l, node, class, word, call)
+    l.expr(node, ExprKind::Call { callee, args })
 }
 
 /// Lowers calls whose result is known from their text: a property with a default is the default, and a value of an enum
@@ -557,16 +561,11 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str,
             let arg = one.value;
             Some(l.call(node, "java.checked", vec![arg]))
         }
+        _ if hints::is_weak_random(class, method) && hints::is_secret(l, node) => {
+            Some(l.call(node, "java.secret-random", Vec::new()))
+        }
         _ => None,
     }
-}
-
-/// Marks a weak generator in a method that makes a secret.
-fn random(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str, call: ExprId) -> ExprId {
-    if hints::is_weak_random(class, method) && hints::is_secret(l, node) {
-        return l.call(node, "java.secret-random", vec![call]);
-    }
-    call
 }
 
 fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -582,11 +581,15 @@ fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return l.expr(node, ExprKind::Function(id));
     }
     let is_safe = name == "Yaml" && field(node, "arguments").is_some_and(|a| l.text(a).contains("SafeConstructor"));
-    let written = if is_safe { "SafeYaml" } else { hints::checked_name(l, node, &name).unwrap_or(&name) };
+    let is_secret = hints::is_weak_random(Some(&name), "new") && hints::is_secret(l, node);
+    let written = match is_safe {
+        true => "SafeYaml",
+        false if is_secret => "SecretRandom",
+        false => hints::checked_name(l, node, &name).unwrap_or(&name),
+    };
     let class = l.path(ty, written);
     let args = arguments(l, node);
     let new = l.expr(node, ExprKind::New { class, args });
-    let new = random(l, node, Some(&name), "new", new);
     let Some(body) = body else { return new };
     let base = l.sym(&name);
     let mut class = Class { span: span(node), bases: vec![base], ..Default::default() };

@@ -1,5 +1,5 @@
 //! What the text of a call or of a method says in Java and Kotlin that its data does not: that a parser is hardened,
-//! that a path is checked, that a random number is for a secret. The lowering turns it into calls of the table.
+//! that only the name of a file is used, that a random number is for a secret. The lowering turns it into calls of the table.
 
 use super::super::super::shape::{Block, ExprId};
 use super::super::Lower;
@@ -88,17 +88,16 @@ pub(in super::super) fn changed(l: &mut Lower<'_>, node: Node<'_>, name: &str, t
     out.push(l.assign(node, target, value));
 }
 
-/// Returns the name of a constructor or function for paths and addresses that a later statement of the method checks.
+/// Returns the name of a constructor or function for paths of which only the last name is used.
 pub(in super::super) fn checked_name(l: &Lower<'_>, node: Node<'_>, name: &str) -> Option<&'static str> {
     let checked = match name {
         "File" | "java.io.File" => "CheckedFile",
         "Paths.get" => "CheckedPaths.get",
         "Path.of" => "CheckedPath.of",
         "resolve" => "resolveChecked",
-        "URL" | "java.net.URL" => return is_host_checked(l, node).then_some("CheckedUrl"),
         _ => return None,
     };
-    (is_name_taken(l, node) || is_path_checked(l, node)).then_some(checked)
+    is_name_taken(l, node).then_some(checked)
 }
 
 /// Returns true if only the last name of the path is used: `new File(x).getName()`.
@@ -110,36 +109,6 @@ fn is_name_taken(l: &Lower<'_>, node: Node<'_>) -> bool {
         .iter()
         .any(|n| after.starts_with(n) && !after.get(n.len()..).is_some_and(|r| r.starts_with(char::is_alphanumeric)))
         && matches!(parent.kind(), "method_invocation" | "navigation_expression")
-}
-
-fn is_path_checked(l: &Lower<'_>, node: Node<'_>) -> bool {
-    let text = around(l, node);
-    let ways =
-        ["anonicalPath", "anonicalFile", "normalize()", "toRealPath", "bsolutePath", "normalize(", "relativize("];
-    text.contains("startsWith(") && ways.iter().any(|w| text.contains(w))
-}
-
-fn is_host_checked(l: &Lower<'_>, node: Node<'_>) -> bool {
-    let text = around(l, node);
-    let reads = text.contains("getHost()") || text.contains(".host");
-    reads && [".contains(", ".equals(", ".endsWith(", " in ", "=="].iter().any(|w| text.contains(w))
-}
-
-/// Returns the text of the method around, or of the lambda around if it has several statements.
-fn around<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
-    let mut at = node;
-    while let Some(parent) = at.parent() {
-        let is_whole = match parent.kind() {
-            "method_declaration" | "constructor_declaration" | "function_declaration" => true,
-            "lambda_literal" => parent.named_child_count() > 2,
-            _ => false,
-        };
-        if is_whole {
-            return l.text(parent);
-        }
-        at = parent;
-    }
-    l.text(at)
 }
 
 /// Returns true if a random number is made where a secret is.
@@ -174,6 +143,11 @@ pub(in super::super) fn is_weak_random(class: Option<&str>, method: &str) -> boo
         (Some("RandomStringUtils"), m) => m.starts_with("random"),
         _ => false,
     }
+}
+
+/// Returns true for `x.contains("..")`.
+pub(in super::super) fn finds_dots(method: &str, args: &str) -> bool {
+    method == "contains" && args.starts_with("(\"") && args.contains("..")
 }
 
 /// Returns true for `Color.valueOf(x)`.
