@@ -554,6 +554,14 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "scoped_call_expression" => member(l, node, "scope"),
         _ => member(l, node, "object"),
     };
+    let function = field(node, "function").map(|f| f.kind()).unwrap_or_default();
+    if matches!(function, "variable_name" | "subscript_expression") {
+        // `$function(…)`: the name of a function is data.
+        let check = l.call(node, "call_user_func", vec![callee]);
+        let body = vec![stmt(node, StmtKind::Expr(check))];
+        let value = l.expr(node, ExprKind::Call { callee, args });
+        return l.expr(node, ExprKind::Block { body, value: Some(value) });
+    }
     if let ExprKind::Name(name) = l.module.expr(callee).kind {
         let name = l.module.word(name).to_ascii_lowercase();
         if matches!(name.as_str(), "sprintf" | "printf")
@@ -629,6 +637,14 @@ fn created(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             let body = vec![stmt(n, StmtKind::Class(id))];
             return l.expr(node, ExprKind::Block { body, value: None });
         }
+        // `new $class(…)`
+        Some(n) if matches!(n.kind(), "variable_name" | "subscript_expression") => {
+            let class = expr(l, n);
+            let mut all = vec![plain(class)];
+            all.extend(args);
+            let callee = l.named(n, "instantiate");
+            return l.expr(node, ExprKind::Call { callee, args: all });
+        }
         Some(n) => expr(l, n),
         None => l.unknown(node, Vec::new()),
     };
@@ -663,6 +679,9 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return l.expr(node, ExprKind::IsType { of: left, ty });
     }
     let right = part(l, node, "right");
+    if let Some(id) = compared(l, node, operator, (left, right)) {
+        return id;
+    }
     let op = match operator.to_ascii_lowercase().as_str() {
         "&&" | "and" => Op::And,
         "||" | "or" => Op::Or,
@@ -682,6 +701,30 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         _ => Op::Bits,
     };
     l.expr(node, ExprKind::Binary { op, left, right })
+}
+
+/// A comparison of a digest: a call of `loose_equal` or `strict_equal` before it, which structural entries see.
+fn compared(l: &mut Lower<'_>, node: Node<'_>, operator: &str, sides: (ExprId, ExprId)) -> Option<ExprId> {
+    let (op, name) = match operator {
+        "==" => (Op::Equal, "loose_equal"),
+        "!=" | "<>" => (Op::NotEqual, "loose_equal"),
+        "===" => (Op::Equal, "strict_equal"),
+        "!==" => (Op::NotEqual, "strict_equal"),
+        _ => return None,
+    };
+    let is_digest = |side: &str| {
+        let function = field(node, side).and_then(|n| field(n, "function"));
+        function.is_some_and(|f| matches!(l.text(f), "md5" | "sha1" | "hash" | "hash_hmac" | "crypt"))
+    };
+    let digest = match (is_digest("left"), is_digest("right")) {
+        (true, _) => sides.0,
+        (false, true) => sides.1,
+        _ => return None,
+    };
+    let call = l.call(node, name, vec![digest]);
+    let body = vec![stmt(node, StmtKind::Expr(call))];
+    let value = l.expr(node, ExprKind::Binary { op, left: sides.0, right: sides.1 });
+    Some(l.expr(node, ExprKind::Block { body, value: Some(value) }))
 }
 
 fn conditional(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
