@@ -446,7 +446,14 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         let is_spread = parts.first().is_some_and(|n| n.kind() == "variadic_unpacking");
         match parts.as_slice() {
             [key, value] => {
-                let key = expr(l, *key);
+                let key = match key.kind() {
+                    // A constant such as `CURLOPT_URL` is its name.
+                    "name" => {
+                        let name = l.text(*key);
+                        l.constant(*key, name)
+                    }
+                    _ => expr(l, *key),
+                };
                 items.push(Item { key: Some(key), value: expr(l, *value), is_spread });
             }
             [value] => items.push(Item { key: None, value: expr(l, *value), is_spread }),
