@@ -6,6 +6,8 @@ mod expression;
 mod function;
 mod markup;
 mod notice;
+mod output;
+mod waited;
 
 use super::super::shape::{Block, Case, Catch, ExprId, ExprKind, Item, Stmt, StmtKind};
 use super::{Lower, block, child, children, field, fields, has_token, stmt};

@@ -3,7 +3,8 @@
 use super::super::super::shape::{Arg, Item, Mark, Op};
 use super::super::{Lower, children, field, plain};
 use super::expression::expr;
-use super::{ExprId, ExprKind, function};
+use super::notice::mentions;
+use super::{ExprId, ExprKind, function, waited};
 use tree_sitter::Node;
 
 /// Lowers calls that the shape has a better form for. None: an ordinary call.
@@ -30,12 +31,12 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
     let first = first?;
     match name {
         // A stream of values: the function gets each of them.
-        "subscribe" | "tap" if function::is_literal(first) => {
-            let of = expr(l, object);
+        "then" | "subscribe" | "tap" if name == "then" || function::is_literal(first) => {
+            let of = waited::value(l, object);
             let then = l.sym("then");
             let callee = l.expr(callee, ExprKind::Member { of, name: then });
-            let value = expr(l, first);
-            Some(l.expr(node, ExprKind::Call { callee, args: vec![plain(value)] }))
+            let args = args.iter().map(|a| plain(expr(l, *a))).collect();
+            Some(l.expr(node, ExprKind::Call { callee, args }))
         }
         "map" | "flatMap" if function::is_literal(first) => Some(map(l, node, object, first)),
         "startsWith" if is_text(l, first, "//") => Some(named_test(l, node, "is other host", object)),
@@ -102,7 +103,7 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
     let Some(event) = args.first().and_then(|a| constant(l, a.value)) else { return };
     let receiver = last_word(l, of);
     match (method.as_str(), event.as_str(), receiver.as_str()) {
-        (_, "entry", _) => set_type(l, args, 0, "archive.Entry"),
+        (_, "entry", _) if !mentions(l, "yauzl") => set_type(l, args, 0, "archive.Entry"),
         (_, "data", "req" | "request" | "_req") => set_mark(l, args, 0, "request chunk"),
         ("on" | "once" | "handle" | "handleOnce", _, "ipcMain") => {
             for i in 1..4 {
@@ -110,12 +111,21 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
             }
         }
         (_, event, "socket" | "ws" | "sock" | "peer" | "connection" | "conn" | "client")
-            if !QUIET.contains(&event) && (event == "message" || receiver == "socket" || event == "data") =>
+            if is_server(l) && !QUIET.contains(&event) && (event == "message" || receiver == "socket" || event == "data") =>
         {
             set_mark(l, args, 0, "socket message");
         }
         _ => {}
     }
+}
+
+/// Returns true if the file seems to be of a server of sockets: the messages that a page gets come from its server.
+fn is_server(l: &Lower<'_>) -> bool {
+    ["'connection'", "\"connection\"", "WebSocketServer", "WebSocket.Server", "ws.Server", "io.of(", "net.createServer"]
+        .iter()
+        .any(|w| mentions(l, w))
+        || mentions(l, "require('ws')")
+        || !mentions(l, "socket")
 }
 
 fn listener(l: &mut Lower<'_>, args: &[Arg]) {

@@ -2,7 +2,7 @@
 
 use super::super::super::shape::{Arg, Block, Item, Op, StmtKind};
 use super::super::{Lower, children, field, integer, plain, stmt, unescape};
-use super::{ExprId, ExprKind, callback, class, function, markup, named_value, notice};
+use super::{ExprId, ExprKind, callback, class, function, markup, named_value, notice, output, waited};
 use tree_sitter::Node;
 
 /// Lowers an expression, or a pattern that is assigned to.
@@ -33,7 +33,11 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             return regex(l, node, pattern);
         }
         "array" | "array_pattern" | "object" | "object_pattern" => ExprKind::Collection(items(l, node)),
-        "parenthesized_expression" | "await_expression" | "yield_expression" | "non_null_expression"
+        "await_expression" => match children(node).first() {
+            Some(n) => ExprKind::Pass(waited::value(l, *n)),
+            None => ExprKind::Unknown(Vec::new()),
+        },
+        "parenthesized_expression" | "yield_expression" | "non_null_expression"
         | "as_expression" | "satisfies_expression" | "rest_pattern" | "spread_element" => {
             ExprKind::Pass(first(l, node))
         }
@@ -281,6 +285,11 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let callee = match (function.kind(), children(args).first().map(|a| a.kind())) {
         // A module by its constant name, as `require` does.
         ("import", Some("string")) => l.named(function, "require"),
+        ("member_expression", _) if output::is_plain(l, node, function) => {
+            let of = field_expr(l, function, "object");
+            let name = l.sym("send as other type");
+            l.expr(function, ExprKind::Member { of, name })
+        }
         _ => expr(l, function),
     };
     let args = arguments(l, args);

@@ -138,6 +138,6 @@ pub(super) fn is_end(l: &Lower<'_>, node: Node<'_>) -> bool {
 }
 
 /// Returns true if the file has a word.
-fn mentions(l: &Lower<'_>, word: &str) -> bool {
+pub(super) fn mentions(l: &Lower<'_>, word: &str) -> bool {
     std::str::from_utf8(l.text).is_ok_and(|t| t.contains(word))
 }
