@@ -312,11 +312,16 @@ fn trust_all(l: &mut Lower<'_>, node: Node<'_>, params: &[Param], block: Node<'_
     let statements = children(block);
     let callee = match (l.text(name), statements.as_slice()) {
         ("checkServerTrusted", []) if params.len() > 1 => "java.trust-all",
-        ("verify", [one]) if params.len() == 2 && is_true(l, *one) => "java.verify-all",
+        ("verify", [one]) if is_verifier(l, params) && is_true(l, *one) => "java.verify-all",
         _ => return,
     };
     let call = l.call(name, callee, Vec::new());
     body.insert(0, stmt(name, StmtKind::Expr(call)));
+}
+
+/// Returns true for the parameters of `HostnameVerifier.verify`.
+fn is_verifier(l: &Lower<'_>, params: &[Param]) -> bool {
+    matches!(params, [_, Param { ty: Some(ty), .. }] if l.module.word(*ty).ends_with("SSLSession"))
 }
 
 fn is_true(l: &Lower<'_>, node: Node<'_>) -> bool {
@@ -416,6 +421,10 @@ fn record(l: &mut Lower<'_>, node: Node<'_>, class: &mut Class) {
 
 fn arguments(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
     field(node, "arguments").map(|a| all(l, a)).unwrap_or_default().into_iter().map(plain).collect()
+}
+
+fn argument_text<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
+    field(node, "arguments").map(|a| l.text(a)).unwrap_or_default()
 }
 
 fn all(l: &mut Lower<'_>, node: Node<'_>) -> Vec<ExprId> {
@@ -561,7 +570,7 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str,
             let arg = one.value;
             Some(l.call(node, "java.checked", vec![arg]))
         }
-        _ if hints::is_weak_random(class, method) && hints::is_secret(l, node) => {
+        _ if hints::is_weak_random(class, method, argument_text(l, node)) && hints::is_secret(l, node) => {
             Some(l.call(node, "java.secret-random", Vec::new()))
         }
         _ => None,
@@ -581,7 +590,7 @@ fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return l.expr(node, ExprKind::Function(id));
     }
     let is_safe = name == "Yaml" && field(node, "arguments").is_some_and(|a| l.text(a).contains("SafeConstructor"));
-    let is_secret = hints::is_weak_random(Some(&name), "new") && hints::is_secret(l, node);
+    let is_secret = hints::is_weak_random(Some(&name), "new", argument_text(l, node)) && hints::is_secret(l, node);
     let written = match is_safe {
         true => "SafeYaml",
         false if is_secret => "SecretRandom",

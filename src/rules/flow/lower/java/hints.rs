@@ -31,6 +31,8 @@ const SECRETS: &[&str] = &[
     "apikey",
     "api_key",
     "salt",
+    "signature",
+    "credential",
     "captcha",
     "sessionid",
     "session_id",
@@ -88,13 +90,14 @@ pub(in super::super) fn changed(l: &mut Lower<'_>, node: Node<'_>, name: &str, t
     out.push(l.assign(node, target, value));
 }
 
-/// Returns the name of a constructor or function for paths of which only the last name is used.
+/// Returns the name of a constructor or function for a path of which only the last name is used, and for a hash of a secret.
 pub(in super::super) fn checked_name(l: &Lower<'_>, node: Node<'_>, name: &str) -> Option<&'static str> {
     let checked = match name {
         "File" | "java.io.File" => "CheckedFile",
         "Paths.get" => "CheckedPaths.get",
         "Path.of" => "CheckedPath.of",
         "resolve" => "resolveChecked",
+        "MessageDigest.getInstance" => return is_secret(l, node).then_some("SecretDigest.getInstance"),
         _ => return None,
     };
     is_name_taken(l, node).then_some(checked)
@@ -135,8 +138,12 @@ fn has_secret(text: &str) -> bool {
     SECRETS.iter().any(|w| lower.contains(w))
 }
 
-/// Returns true for a generator that can be predicted.
-pub(in super::super) fn is_weak_random(class: Option<&str>, method: &str) -> bool {
+/// Returns true for a generator that can be predicted. One with a fixed seed is for a test or a simulation.
+pub(in super::super) fn is_weak_random(class: Option<&str>, method: &str, args: &str) -> bool {
+    let is_fixed = args.len() > 2 && args.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'(' | b')' | b'L'));
+    if is_fixed && method == "new" || args.contains("SecureRandom") {
+        return false;
+    }
     match (class, method) {
         (Some("Random" | "java.util.Random"), "new") | (Some("Math" | "java.lang.Math"), "random") => true,
         (Some("ThreadLocalRandom"), "current") => true,

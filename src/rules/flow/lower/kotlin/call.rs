@@ -102,11 +102,12 @@ fn callee_node(node: Node<'_>) -> Node<'_> {
 
 /// Lowers calls whose result is known from their text, as in Java.
 fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Option<ExprId> {
+    let written_args = child(node, "value_arguments").map(|a| l.text(a)).unwrap_or_default();
     let is_random = match written.rsplit_once('.') {
-        Some((class, method)) => hints::is_weak_random(Some(class), method),
+        Some((class, method)) => hints::is_weak_random(Some(class), method, written_args),
         None => false,
     };
-    if (is_random || hints::is_weak_random(Some(written), "new")) && hints::is_secret(l, node) {
+    if (is_random || hints::is_weak_random(Some(written), "new", written_args)) && hints::is_secret(l, node) {
         return Some(l.call(node, "java.secret-random", Vec::new()));
     }
     let (class, method) = written.rsplit_once('.')?;
