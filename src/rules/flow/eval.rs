@@ -23,7 +23,7 @@ impl<'m> Run<'m> {
         }
         let v = self.eval_inside(id);
         self.leave();
-        if v.taints.is_some() && !self.env.checked.is_empty() {
+        if v.taints.is_some() && self.env.has_checks() {
             return self.apply_checks(id, v);
         }
         v
@@ -31,9 +31,9 @@ impl<'m> Run<'m> {
 
     fn apply_checks(&mut self, id: ExprId, v: Value) -> Value {
         let hash = guard::hash(self, id);
-        match self.env.checked.iter().find(|(h, _)| *h == hash) {
-            Some((_, kinds)) => v.clean(*kinds),
-            None => v,
+        match self.env.checks(hash) {
+            0 => v,
+            kinds => v.clean(kinds),
         }
     }
 

@@ -5,7 +5,7 @@ use super::run::Run;
 use super::shape::{Arg, ExprId, ExprKind, Op, Sym};
 use super::sink::{CallInfo, Given};
 use super::table::{Place, Role};
-use super::value::{Const, Value, What};
+use super::value::{Const, Env, Value, What};
 use super::{FlowLanguage, Kind};
 use std::hash::{Hash, Hasher};
 
@@ -38,15 +38,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             assume(run, *right, false);
         }
         // One of several: what holds in each.
-        ExprKind::Binary { op: op @ (Op::And | Op::Or), left, right } => {
-            let is_or = *op == Op::Or;
-            let before = run.env.clone();
-            assume(run, *left, is_or);
-            let first = std::mem::replace(&mut run.env, before);
-            assume(run, *left, !is_or);
-            assume(run, *right, is_or);
-            run.env = first.join(&run.env);
-        }
+        ExprKind::Binary { op: op @ (Op::And | Op::Or), .. } => one_of(run, test, *op),
         ExprKind::Binary { op: op @ (Op::Equal | Op::NotEqual), left, right } => {
             equality(run, *left, *right, (*op == Op::Equal) == truth);
         }
@@ -85,11 +77,47 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
         }
         ExprKind::Name(name) => {
             // A variable that holds the outcome of a check.
-            if let Some(check) = run.outcome(*name) {
+            if let Some(check) = run.outcome(*name)
+                && !run.is_in_outcome
+            {
+                run.is_in_outcome = true;
                 assume(run, check, truth);
+                run.is_in_outcome = false;
             }
         }
         _ => {}
+    }
+}
+
+/// Takes over what holds whichever part of a condition decides: `a == 1 || a == 2`.
+fn one_of(run: &mut Run<'_>, test: ExprId, op: Op) {
+    let mut leaves = Vec::new();
+    let mut at = test;
+    loop {
+        match &run.module.expr(at).kind {
+            ExprKind::Binary { op: o, left, right } if *o == op => {
+                leaves.push(*right);
+                at = *left;
+            }
+            ExprKind::Pass(of) => at = *of,
+            _ => break,
+        }
+    }
+    leaves.push(at);
+    if leaves.len() > 12 {
+        return;
+    }
+    let is_or = op == Op::Or;
+    let mut out: Option<Env> = None;
+    for leaf in leaves.into_iter().rev() {
+        let before = run.env.clone();
+        assume(run, leaf, is_or);
+        let holds = std::mem::replace(&mut run.env, before);
+        out = super::run::join_envs(out, Some(holds));
+        assume(run, leaf, !is_or);
+    }
+    if let Some(env) = out {
+        run.env = env;
     }
 }
 
@@ -530,17 +558,17 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
         ExprKind::Assign { target, .. } => cleanse(run, *target, kinds),
         ExprKind::Member { of, name } => {
             let hash = hash(run, id);
-            run.env.checked.push((hash, kinds));
+            run.env.check(hash, kinds);
             // `urlparse(x).hostname in HOSTS` is about `x`.
             cleanse(run, *of, kept(kinds, module.word(*name)));
         }
         ExprKind::Index { .. } => {
             let hash = hash(run, id);
-            run.env.checked.push((hash, kinds));
+            run.env.check(hash, kinds);
         }
         ExprKind::Call { callee, args } => {
             let hash = hash(run, id);
-            run.env.checked.push((hash, kinds));
+            run.env.check(hash, kinds);
             match &module.expr(*callee).kind {
                 // `x.lower() in NAMES`, `os.path.realpath(x).startswith(base)`.
                 ExprKind::Member { of, name } => {

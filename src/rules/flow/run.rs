@@ -78,6 +78,8 @@ pub(super) struct Run<'m> {
     pub(super) has_run: Vec<bool>,
     /// The file imports nothing and is short: a part of a file.
     pub(super) is_snippet: bool,
+    /// A condition is followed to the check whose outcome it is.
+    pub(super) is_in_outcome: bool,
     /// Sources that were checked, and for which kinds.
     pub(super) checked: Vec<(u32, u32)>,
     /// Over 0: nothing is reported.
@@ -276,6 +278,9 @@ impl<'m> Run<'m> {
             if is_post_test && test.is_some() {
                 out = join_envs(out, Some(self.env.clone()));
             }
+            if entry.is_same(&self.env) {
+                break;
+            }
             let next = entry.join(&self.env);
             let now = next.digest();
             self.env = next;
@@ -296,6 +301,7 @@ impl<'m> Run<'m> {
         let mut out = Some(before);
         let mut digest = 0;
         for _ in 0..ROUNDS {
+            let entry = self.env.clone();
             self.bind(target, item.clone());
             if let Some(k) = key {
                 self.bind(k, key_value.clone());
@@ -310,6 +316,7 @@ impl<'m> Run<'m> {
                 break;
             }
             out = join_envs(out, Some(self.env.clone()));
+            self.env = entry.join(&self.env);
             let now = self.env.digest();
             if now == digest {
                 break;
@@ -520,7 +527,6 @@ impl<'m> Run<'m> {
                 let v = self.through(v, module.expr(target).span);
                 self.check_global(target, name, &v);
                 self.env.set(name, v);
-                self.uncheck();
             }
             ExprKind::This => self.env.set(THIS, v),
             ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.bind(*of, v),
@@ -529,7 +535,6 @@ impl<'m> Run<'m> {
                 self.check_write(target, *of, *name, &v);
                 let v = self.through(v, module.expr(target).span);
                 self.update(*of, Some(Key::Text(word)), v);
-                self.uncheck();
             }
             ExprKind::Index { of, key } => {
                 let k = self.eval(*key);
@@ -538,7 +543,6 @@ impl<'m> Run<'m> {
                 }
                 let key = k.constant.as_ref().and_then(super::constant::key);
                 self.update(*of, key, v);
-                self.uncheck();
             }
             ExprKind::Collection(items) => {
                 for (i, item) in items.iter().enumerate() {
@@ -638,13 +642,6 @@ impl<'m> Run<'m> {
                 _ => None,
             },
             _ => None,
-        }
-    }
-
-    /// Forgets checks of expressions, because a part of them may have changed.
-    fn uncheck(&mut self) {
-        if self.env.checked.len() > 16 {
-            self.env.checked.remove(0);
         }
     }
 

@@ -44,6 +44,7 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<
         outcomes: HashMap::new(),
         is_snippet: module.imports.is_empty() && text.len() < 6000,
         checked: Vec::new(),
+        is_in_outcome: false,
         silence: 0,
         depth: 0,
         work: WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64,
