@@ -266,9 +266,23 @@ impl<'n> CSharp<'_, '_> {
                 self.statement(n, &mut body);
             }
         }
+        let is_handler = class.bases.is_empty()
+            || class.bases.iter().any(|b| {
+                let base = self.l.module.word(*b);
+                ["Controller", "Page", "Hub", "Endpoint", "Api"].iter().any(|w| base.contains(w))
+            });
+        let is_handler = is_handler && !self.has_modifier(node, "static");
         for s in body {
             match s.kind {
-                StmtKind::Function(id) => class.methods.push(id),
+                StmtKind::Function(id) => {
+                    class.methods.push(id);
+                    // Only a controller's methods are actions, whatever they return.
+                    if let Some(f) = self.l.module.functions.get_mut(id.0 as usize)
+                        && !is_handler
+                    {
+                        f.ty = None;
+                    }
+                }
                 StmtKind::Declare { target, ty, value } => {
                     if let ExprKind::Name(name) = self.l.module.expr(target).kind {
                         class.fields.push(Field { name, ty, value, marks: Vec::new() });

@@ -7,11 +7,11 @@ use super::CSharp;
 use tree_sitter::Node;
 
 /// Types whose values have no text of a client.
-const NUMBERS: [&str; 34] = [
+const NUMBERS: [&str; 36] = [
     "int", "long", "short", "byte", "sbyte", "uint", "ulong", "ushort", "double", "float", "decimal", "bool", "Int32",
     "Int64", "Int16", "Byte", "Double", "Single", "Decimal", "Boolean", "Guid", "DateTime", "DateTimeOffset", "DateOnly",
     "TimeOnly", "TimeSpan", "System.Guid", "System.Int32", "System.DateTime", "CancellationToken", "nint", "Half",
-    "BigInteger", "HttpStatusCode",
+    "BigInteger", "HttpStatusCode", "Version", "Enum",
 ];
 
 /// Interfaces that carry the data of a request.
@@ -101,6 +101,19 @@ impl<'n> CSharp<'_, '_> {
                 out.push(stmt(name, StmtKind::Expr(id)));
             }
         }
+    }
+
+    /// Returns true for a call that looks something up in a service of the class: `_users.FindByName(name)`. Its result
+    /// is a record and not the text of the client.
+    pub(super) fn is_lookup(&self, function: Node<'n>) -> bool {
+        let (Some(of), Some(name)) = (field(function, "expression"), field(function, "name")) else { return false };
+        let (of, name) = (self.l.text(of), self.l.text(name));
+        let is_service = of.strip_prefix('_').is_some_and(|r| r.chars().all(|c| c.is_alphanumeric()))
+            && !["client", "http", "request", "context", "accessor", "encod", "sanitiz", "protector"]
+                .iter()
+                .any(|w| of.to_ascii_lowercase().contains(w));
+        let verbs = ["Get", "Find", "Load", "Fetch", "Lookup", "Resolve", "List", "Search", "First", "Single", "Create", "Open"];
+        is_service && verbs.iter().any(|v| name.starts_with(v))
     }
 
     /// Returns true if the block around a new object sets a member of the variable that it is stored in.

@@ -388,7 +388,9 @@ impl<'n> Ruby<'_, '_, 'n> {
             }
             None => self.l.named(node, name),
         };
-        self.l.expr(node, ExprKind::Call { callee, args })
+        let is_record = self.is_record(receiver, name, &args);
+        let id = self.l.expr(node, ExprKind::Call { callee, args });
+        if is_record { self.l.call(node, "__record", vec![id]) } else { id }
     }
 
     fn arguments(&mut self, node: Node<'n>, name: &str) -> Vec<Arg> {
@@ -410,7 +412,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         let last = parts.len().saturating_sub(1);
         for (i, a) in parts.iter().enumerate() {
             match a.kind() {
-                "hash" if i == last || SQL.contains(&name) => {
+                "hash" if i == last || SQL.contains(&name) || matches!(name, "link_to" | "button_to") => {
                     for n in children(*a) {
                         out.push(self.argument(n));
                     }
@@ -434,6 +436,11 @@ impl<'n> Ruby<'_, '_, 'n> {
             }
             ("splat_argument" | "hash_splat_argument", _) => {
                 Arg { keyword: None, value: self.first(node), is_spread: true }
+            }
+            // `&block` is not an argument by position.
+            ("block_argument", _) => {
+                let keyword = Some(self.l.sym("&"));
+                Arg { keyword, value: self.first(node), is_spread: false }
             }
             _ => plain(self.expr(node)),
         }
