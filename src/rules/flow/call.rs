@@ -7,7 +7,7 @@ use super::shape::{Arg, ClassId, ExprId, ExprKind, FunctionId, Mark, Span, Sym};
 use super::sink::{CallInfo, Given};
 use super::table::{Place, Role};
 use super::value::{Const, Env, Items, Taints, Value, What, join, join_taints};
-use super::{Kind, Proof};
+use super::Kind;
 use std::hash::{Hash, Hasher};
 
 /// Calls of functions inside calls.
@@ -41,12 +41,7 @@ impl<'m> Run<'m> {
         let value = match &self.module.expr(a.value).kind {
             // It runs when it is known who calls it.
             ExprKind::Function(f) => Value { what: What::Function(*f), ..Value::default() },
-            _ => {
-                let before = self.into.take();
-                let v = self.eval(a.value);
-                self.into = before;
-                v
-            }
+            _ => self.eval(a.value),
         };
         Given { keyword: a.keyword, value, expr: a.value, is_spread: a.is_spread }
     }
@@ -181,18 +176,19 @@ impl<'m> Run<'m> {
         let mut target = target;
         let mut path = target.path.map(|p| self.paths.call(p, Calling::Plain));
         if let (Some((of, _)), Some(name)) = (&target.receiver, target.name)
-            && self.is_this(*of)
             && path.is_none_or(|p| self.paths.hits(p).is_empty())
+            && let Some(own) = self.own_path(*of, name)
         {
-            let own = self.own_path(name);
             let called = self.paths.call(own, Calling::Plain);
             if !self.paths.hits(called).is_empty() {
                 (target.path, path) = (Some(own), Some(called));
             }
         }
         let at = self.member_span(callee, span);
-        let result = self.apply(&target, path, &given, at, id);
-        self.run_callbacks(&target, path, &given, at);
+        let mut result = self.apply(&target, path, &given, at, id);
+        if let Some(v) = self.run_callbacks(&target, &given, at) {
+            result = v;
+        }
         self.typed_result(result, path, &target, Calling::Plain)
     }
 
@@ -203,7 +199,7 @@ impl<'m> Run<'m> {
         let path = target.path.map(|p| self.paths.call(p, Calling::New));
         let target = Callee { receiver: None, ..target };
         let result = self.apply(&target, path, &given, span, id);
-        self.run_callbacks(&target, path, &given, span);
+        self.run_callbacks(&target, &given, span);
         self.typed_result(result, path, &target, Calling::New)
     }
 
@@ -256,8 +252,25 @@ impl<'m> Run<'m> {
                     }
                 }
                 Role::Type(i) => {
-                    if let (Some(t), None) = (self.table.types.get(usize::from(i)), ty) {
-                        ty = Some(self.paths.root(t, Root::Known));
+                    let Some(t) = self.table.types.get(usize::from(i)) else { continue };
+                    if !self.all_hold(t.when, &info) || self.any_holds(t.unless, &info) {
+                        continue;
+                    }
+                    let path = self.paths.root(t.is, Root::Known);
+                    for place in t.to {
+                        match (place, info.receiver) {
+                            (Place::Receiver, Some((e, old))) => {
+                                let old = Value { path: Some(path), ..old.clone() };
+                                self.store(e, old);
+                            }
+                            (Place::Result, _) if ty.is_none() => ty = Some(path),
+                            (Place::Arg(n), _) => {
+                                if let Some((e, v)) = info.at(*n).map(|a| (a.expr, a.value.clone())) {
+                                    self.store(e, Value { path: Some(path), ..v });
+                                }
+                            }
+                            _ => {}
+                        }
                     }
                 }
                 Role::Sanitizer(i) => {
@@ -269,6 +282,10 @@ impl<'m> Run<'m> {
                 Role::Propagator(i) => {
                     let Some(p) = self.table.propagators.get(usize::from(i)) else { continue };
                     if result.is_some() || !self.all_hold(p.when, &info) || self.any_holds(p.unless, &info) {
+                        continue;
+                    }
+                    if let Some(a) = p.same.and_then(|n| info.at(n)) {
+                        result = Some(a.value.clone());
                         continue;
                     }
                     let data = self.data_of(p.from, &info);
@@ -595,9 +612,10 @@ impl<'m> Run<'m> {
         (frame.result.unwrap_or_default(), frame.this)
     }
 
-    /// Runs function literals and functions by name that a call takes.
-    fn run_callbacks(&mut self, target: &Callee, path: Option<PathId>, given: &[Given], span: Span) {
+    /// Runs function literals and functions by name that a call takes. Returns the call's result, if they decide it.
+    fn run_callbacks(&mut self, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
         let word = target.name.map(|n| self.module.word(n)).unwrap_or_default();
+        let mut result = None;
         for a in given {
             let What::Function(f) = a.value.what else { continue };
             let is_literal = matches!(self.module.expr(a.expr).kind, ExprKind::Function(_));
@@ -605,33 +623,46 @@ impl<'m> Run<'m> {
             let handlers = target.path.map(|p| self.handlers_of_callee(p, &info)).unwrap_or_default();
             if !handlers.is_empty() {
                 self.run_handler(f, &handlers);
-                continue;
-            }
-            if !is_literal {
-                continue;
-            }
-            let _ = path;
-            if ITERATING.contains(&word) {
-                let mut item = Value::default();
-                if let Some((_, base)) = &target.receiver {
-                    item = self.element(base, span);
-                    if matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf") {
-                        item = base.clone();
-                    }
-                }
-                for other in given.iter().filter(|o| o.expr != a.expr && word == "array_map") {
-                    let e = self.element(&other.value, span);
-                    item = join(&item, &e);
-                }
-                let one = Given { keyword: None, value: item, expr: a.expr, is_spread: false };
-                let many = [one.clone(), one];
-                let count = self.module.functions.get(f.0 as usize).map_or(1, |f| f.params.len()).clamp(1, 2);
-                let count = if word == "reduce" || word == "inject" { 2 } else { count.min(if word.contains("pair") { 2 } else { 1 }) };
-                let this = self.env.get(THIS).cloned();
-                let (_, _) = self.invoke(f, this, many.get(..count).unwrap_or_default(), span);
-            } else {
+            } else if ITERATING.contains(&word) && (is_literal || target.receiver.is_some()) {
+                result = self.run_iteration(word, f, a, target, given, span);
+            } else if is_literal {
                 self.run_entry(f, None);
             }
+        }
+        result
+    }
+
+    /// Runs a function for each item of what a method is called on. Returns the method's result, if it is made of the
+    /// function's results.
+    fn run_iteration(&mut self, word: &str, f: FunctionId, a: &Given, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
+        let is_whole = matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
+        let mut item = Value::default();
+        if let Some((_, base)) = &target.receiver {
+            item = if is_whole { base.clone() } else { self.element(base, span) };
+        }
+        for other in given.iter().filter(|o| o.expr != a.expr && (word == "array_map" || target.receiver.is_none())) {
+            let e = if is_whole { other.value.clone() } else { self.element(&other.value, span) };
+            item = join(&item, &e);
+        }
+        let params = self.module.functions.get(f.0 as usize).map_or(1, |f| f.params.len());
+        let count = if matches!(word, "reduce" | "inject") || word.contains("pair") { 2 } else { 1 };
+        let one = Given { keyword: None, value: item, expr: a.expr, is_spread: false };
+        let many = [one.clone(), one];
+        let kept = self.env.get(THIS).cloned();
+        // Kotlin's `run`, `apply` and `with`: the value is the object.
+        let this = if params == 0 && is_whole { many.first().map(|m| m.value.clone()) } else { kept.clone() };
+        let (v, _) = self.invoke(f, this, many.get(..count.min(params.max(1))).unwrap_or_default(), span);
+        match word {
+            "then" | "let" | "run" | "with" | "use" | "reduce" | "inject" => Some(v),
+            "map" | "flatMap" | "select" | "collect" | "Select" | "array_map" | "mapNotNull" if target.receiver.is_some() || word == "array_map" => {
+                if word == "select" && self.language == super::FlowLanguage::Ruby {
+                    return None;
+                }
+                let mut list = Value::collection(Items::default());
+                list.put(None, Value { constant: None, ..v });
+                Some(list)
+            }
+            _ => None,
         }
     }
 
@@ -665,9 +696,4 @@ fn by_name(word: &str, v: Value) -> Value {
         return Value { taints: map_taints(&v.taints, u32::MAX, false), items: None, ..v };
     }
     v
-}
-
-/// Returns true for data whose origin is proven.
-pub(super) fn is_proven(proof: Proof) -> bool {
-    proof > Proof::Unknown
 }

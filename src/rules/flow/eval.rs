@@ -23,7 +23,7 @@ impl<'m> Run<'m> {
         }
         let v = self.eval_inside(id);
         self.leave();
-        if v.taints.is_some() && !self.env.checked.is_empty() {
+        if v.taints.is_some() && self.env.has_checks() {
             return self.apply_checks(id, v);
         }
         v
@@ -31,9 +31,9 @@ impl<'m> Run<'m> {
 
     fn apply_checks(&mut self, id: ExprId, v: Value) -> Value {
         let hash = guard::hash(self, id);
-        match self.env.checked.iter().find(|(h, _)| *h == hash) {
-            Some((_, kinds)) => v.clean(*kinds),
-            None => v,
+        match self.env.checks(hash) {
+            0 => v,
+            kinds => v.clean(kinds),
         }
     }
 
@@ -53,11 +53,11 @@ impl<'m> Run<'m> {
             ExprKind::Member { of, name } => {
                 let base = self.eval(*of);
                 let v = self.member_of(&base, *name, e.span);
-                if self.is_this(*of) && v.taints.is_none() && v.items.is_none() && v.what == What::Other {
-                    let own = self.own_path(*name);
-                    if !self.paths.hits(own).is_empty() {
-                        return self.read(own, v, e.span);
-                    }
+                if v.items.is_none() && v.what == What::Other && v.path.is_none_or(|p| self.paths.hits(p).is_empty())
+                    && let Some(own) = self.own_path(*of, *name)
+                    && !self.paths.hits(own).is_empty()
+                {
+                    return self.read(own, v, e.span);
                 }
                 v
             }
@@ -134,11 +134,18 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Returns the path `self.name` or `this.name`, for entries that start so.
-    pub(super) fn own_path(&mut self, name: Sym) -> PathId {
-        let own = if self.language == FlowLanguage::Python { "self" } else { "this" };
+    /// Returns the path `self.name`, `this.name` or `conn.name` of a variable, for entries that start so.
+    pub(super) fn own_path(&mut self, of: ExprId, name: Sym) -> Option<PathId> {
+        let own = if self.is_this(of) {
+            if self.language == FlowLanguage::Python { "self" } else { "this" }
+        } else {
+            match &self.module.expr(of).kind {
+                ExprKind::Name(n) => self.module.word(*n),
+                _ => return None,
+            }
+        };
         let path = self.paths.root(own, Root::Free);
-        self.paths.member(Some(path), name, self.module.word(name))
+        Some(self.paths.member(Some(path), name, self.module.word(name)))
     }
 
     fn this(&mut self) -> Value {
@@ -183,7 +190,14 @@ impl<'m> Run<'m> {
         }
         let path = self.free(name);
         let v = self.read(path, Value::default(), span);
-        self.conventional(v, name)
+        let v = self.conventional(v, name);
+        // A snippet: what it does not define comes from elsewhere.
+        let is_elsewhere = self.is_snippet && v.taints.is_none() && v.path == Some(path) && self.paths.root_of(path) == Root::Free;
+        if is_elsewhere && self.module.word(name).trim_start_matches('$').starts_with(|c: char| c.is_ascii_lowercase()) {
+            let data = self.origin(span, "variable", Proof::Unknown, 0);
+            return v.with(&data);
+        }
+        v
     }
 
     fn own_field(&mut self, name: Sym) -> Option<Value> {
@@ -262,7 +276,7 @@ impl<'m> Run<'m> {
                 }
                 Role::Type(i) => {
                     if let Some(ty) = self.table.types.get(usize::from(i)) {
-                        v.path = Some(self.paths.root(ty, Root::Known));
+                        v.path = Some(self.paths.root(ty.is, Root::Known));
                     }
                 }
                 Role::Propagator(i) => {
@@ -327,10 +341,7 @@ impl<'m> Run<'m> {
         }
         match (&key, base.path) {
             (Some(Key::Text(t)), Some(path)) => {
-                let member = match self.module.find(t) {
-                    Some(s) => self.paths.member(Some(path), s, t),
-                    None => path,
-                };
+                let member = self.paths.member_word(path, t);
                 if self.paths.hits(member).is_empty() {
                     let item = base.item(key.as_ref());
                     let list = self.paths.member(Some(path), Sym(u32::MAX - 1), "[]");

@@ -67,8 +67,8 @@ pub(crate) struct File {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Many<T> {
-    One(T),
     Several(Vec<T>),
+    One(T),
 }
 
 impl<T: Clone> Many<T> {
@@ -240,6 +240,13 @@ pub(crate) struct Type {
     #[serde(default)]
     pub(crate) names: Vec<String>,
     pub(crate) is: String,
+    /// `receiver`: what the method is called on has this type from here on.
+    #[serde(default)]
+    pub(crate) to: Option<Places>,
+    #[serde(default)]
+    pub(crate) when: Option<Many<Condition>>,
+    #[serde(default)]
+    pub(crate) unless: Option<Many<Condition>>,
     #[serde(default)]
     #[expect(dead_code, reason = "for readers of the table")]
     pub(crate) doc: Option<String>,
@@ -264,6 +271,9 @@ pub(crate) struct Sink {
     /// When a value of unknown origin is reported: `built` (joined with text), `any`, `never`.
     #[serde(default)]
     pub(crate) unknown: Option<String>,
+    /// True: not reported if the function checks the data later. For constructors that do no harm yet.
+    #[serde(default)]
+    pub(crate) late: bool,
     /// Only this item counts if the argument is a list literal.
     #[serde(default)]
     pub(crate) element: Option<u8>,
@@ -321,9 +331,13 @@ pub(crate) struct Guard {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Propagator {
     pub(crate) r#match: Vec<String>,
-    pub(crate) from: Places,
+    #[serde(default)]
+    pub(crate) from: Option<Places>,
     #[serde(default)]
     pub(crate) to: Option<Places>,
+    /// The result is a copy of this argument, also if it is a constant.
+    #[serde(default)]
+    pub(crate) same: Option<u8>,
     /// What `to` had before is lost.
     #[serde(default)]
     pub(crate) strong: bool,
@@ -590,7 +604,9 @@ fn handler(h: &Handler) -> String {
 
 fn ty(patterns: &mut Vec<(String, String)>, i: usize, t: &Type) -> String {
     t.r#match.iter().for_each(|m| pattern(patterns, m, "Type", i, false));
-    format!("{:?}", t.is)
+    let to = places(&t.to, "&[Place::Result]");
+    let (when, unless) = (conditions_of(&t.when), conditions_of(&t.unless));
+    format!("Type {{ is: {:?}, to: {to}, when: {when}, unless: {unless} }}", t.is)
 }
 
 fn confidence(c: &Option<String>) -> &'static str {
@@ -613,13 +629,14 @@ fn sink(patterns: &mut Vec<(String, String)>, i: usize, s: &Sink) -> String {
         _ => None,
     };
     format!(
-        "Sink {{ kind: {kind}, label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {}, cwe: {:?}, confidence: {} }}",
+        "Sink {{ kind: {kind}, label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {}, late: {}, cwe: {:?}, confidence: {} }}",
         s.label,
         conditions_of(&s.when),
         conditions_of(&s.unless),
         s.element,
         s.literal.unwrap_or(true),
         s.returns.is_some(),
+        s.late,
         s.cwe,
         confidence(&s.confidence),
     )
@@ -650,10 +667,11 @@ fn guard(patterns: &mut Vec<(String, String)>, i: usize, s: &Guard) -> String {
 
 fn propagator(patterns: &mut Vec<(String, String)>, i: usize, s: &Propagator) -> String {
     s.r#match.iter().for_each(|m| pattern(patterns, m, "Propagator", i, false));
-    let from = places(&Some(s.from.clone()), "&[]");
+    let from = places(&s.from, "&[]");
     let to = places(&s.to, "&[Place::Result]");
     format!(
-        "Propagator {{ from: {from}, to: {to}, strong: {}, when: {}, unless: {} }}",
+        "Propagator {{ from: {from}, to: {to}, same: {:?}, strong: {}, when: {}, unless: {} }}",
+        s.same,
         s.strong,
         conditions_of(&s.when),
         conditions_of(&s.unless)

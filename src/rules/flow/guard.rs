@@ -5,7 +5,7 @@ use super::run::Run;
 use super::shape::{Arg, ExprId, ExprKind, Op, Sym};
 use super::sink::{CallInfo, Given};
 use super::table::{Place, Role};
-use super::value::{Const, Value, What};
+use super::value::{Const, Env, Value, What};
 use super::{FlowLanguage, Kind};
 use std::hash::{Hash, Hasher};
 
@@ -37,12 +37,16 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             assume(run, *left, false);
             assume(run, *right, false);
         }
+        // One of several: what holds in each.
+        ExprKind::Binary { op: op @ (Op::And | Op::Or), .. } => one_of(run, test, *op),
         ExprKind::Binary { op: op @ (Op::Equal | Op::NotEqual), left, right } => {
             equality(run, *left, *right, (*op == Op::Equal) == truth);
         }
         ExprKind::Binary { op: op @ (Op::In | Op::NotIn), left, right } => {
             if (*op == Op::In) == truth && is_fixed(run, *right) {
                 cleanse(run, *left, ALL);
+            } else if (*op == Op::In) != truth {
+                lacks(run, *right, *left);
             }
         }
         ExprKind::Binary { op: Op::Matches, left, right } if truth => {
@@ -65,13 +69,55 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             }
         }
         ExprKind::Call { callee, args } => called(run, test, *callee, args, truth),
+        // A table of what is allowed: `ALLOWED[x]`.
+        ExprKind::Index { of, key } if truth => {
+            if is_fixed(run, *of) {
+                cleanse(run, *key, ALL);
+            }
+        }
         ExprKind::Name(name) => {
             // A variable that holds the outcome of a check.
-            if let Some(check) = run.outcome(*name) {
+            if let Some(check) = run.outcome(*name)
+                && !run.is_in_outcome
+            {
+                run.is_in_outcome = true;
                 assume(run, check, truth);
+                run.is_in_outcome = false;
             }
         }
         _ => {}
+    }
+}
+
+/// Takes over what holds whichever part of a condition decides: `a == 1 || a == 2`.
+fn one_of(run: &mut Run<'_>, test: ExprId, op: Op) {
+    let mut leaves = Vec::new();
+    let mut at = test;
+    loop {
+        match &run.module.expr(at).kind {
+            ExprKind::Binary { op: o, left, right } if *o == op => {
+                leaves.push(*right);
+                at = *left;
+            }
+            ExprKind::Pass(of) => at = *of,
+            _ => break,
+        }
+    }
+    leaves.push(at);
+    if leaves.len() > 12 {
+        return;
+    }
+    let is_or = op == Op::Or;
+    let mut out: Option<Env> = None;
+    for leaf in leaves.into_iter().rev() {
+        let before = run.env.clone();
+        assume(run, leaf, is_or);
+        let holds = std::mem::replace(&mut run.env, before);
+        out = super::run::join_envs(out, Some(holds));
+        assume(run, leaf, !is_or);
+    }
+    if let Some(env) = out {
+        run.env = env;
     }
 }
 
@@ -97,11 +143,26 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
             cleanse(run, left, ALL);
         } else if fixed(&a) {
             cleanse(run, right, ALL);
-        } else if b.deep().is_none() && b.path.is_some() && a.deep().is_some() && is_derived(run, left) {
+        } else if b.deep().is_none() && a.deep().is_some() && is_derived(run, left) {
             // `parsed.hostname == settings.HOST`.
             cleanse(run, left, ALL);
         }
     }
+}
+
+/// A text that lacks a part: without `..` it stays in its folder, without a line end it stays in its line.
+fn lacks(run: &mut Run<'_>, text: ExprId, part: ExprId) {
+    let Some(Const::Text(part)) = run.quiet(part).constant else { return };
+    let kinds = match &*part {
+        ".." | "../" | "/" | "\\" => Kind::Path.bit() | Kind::ZipSlip.bit(),
+        "\n" | "\r" | "\r\n" => Kind::Log.bit() | Kind::Header.bit() | Kind::Email.bit(),
+        "<" | "&" => Kind::Html.bit(),
+        "'" => Kind::Sql.bit() | Kind::XPath.bit(),
+        "$" => Kind::NoSql.bit(),
+        "__proto__" => Kind::Prototype.bit(),
+        _ => 0,
+    };
+    cleanse(run, text, kinds);
 }
 
 fn is_count(run: &Run<'_>, id: ExprId) -> bool {
@@ -188,6 +249,14 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
         _ => {}
     }
     if !truth {
+        if let ("contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny" | "ContainsRune" | "has", Some(first)) = (word, first) {
+            // `strings.Contains(x, "..")`, `x.contains("..")`.
+            match (of, args.get(1)) {
+                (_, Some(part)) => lacks(run, first, part.value),
+                (Some(of), None) => lacks(run, of, first),
+                (None, None) => {}
+            }
+        }
         return;
     }
     match word {
@@ -280,8 +349,12 @@ fn tabled(run: &mut Run<'_>, id: ExprId, callee: (Option<ExprId>, Option<&Value>
 fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: u32) {
     let Some(base) = base else { return cleanse(run, target, kinds) };
     let b = run.quiet(base);
-    if b.deep().is_some() {
-        return;
+    if let Some(data) = b.deep() {
+        let own = run.quiet(target).deep();
+        let is_own = |origin: u32| own.iter().any(|o| o.iter().any(|t| t.origin == origin));
+        if data.iter().any(|t| t.proof == super::Proof::Request || (t.proof > super::Proof::Unknown && is_own(t.origin))) {
+            return;
+        }
     }
     let mut kinds = kinds;
     if let Some(Const::Text(t)) = &b.constant {
@@ -470,67 +543,93 @@ pub(super) fn cleanse(run: &mut Run<'_>, id: ExprId, kinds: u32) {
 
 fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
     let module = run.module;
+    let kept = |kinds: u32, word: &str| kinds & transparent(word);
     match &module.expr(id).kind {
         ExprKind::Name(name) => {
-            let variable = run.variable(*name);
-            if let Some(v) = run.env.get(variable).or_else(|| run.globals.get(variable)) {
-                let v = v.clean(kinds);
-                run.env.set(variable, v);
-            }
+            clean_variable(run, *name, kinds);
             // What the variable was derived from: `host = urlparse(x).hostname`.
-            for from in run.sources_of(*name) {
-                if from != *name {
-                    let variable = run.variable(from);
-                    if let Some(v) = run.env.get(variable) {
-                        let v = v.clean(kinds);
-                        run.env.set(variable, v);
-                    }
+            for (from, through) in run.sources_of(*name) {
+                if from != *name && kinds & through != 0 {
+                    clean_variable(run, from, kinds & through);
                 }
             }
         }
         ExprKind::Pass(of) | ExprKind::Cast { of, .. } => cleanse(run, *of, kinds),
         ExprKind::Assign { target, .. } => cleanse(run, *target, kinds),
-        ExprKind::Member { of, .. } | ExprKind::Index { of, .. } => {
+        ExprKind::Member { of, name } => {
             let hash = hash(run, id);
-            run.env.checked.push((hash, kinds));
+            run.env.check(hash, kinds);
             // `urlparse(x).hostname in HOSTS` is about `x`.
-            if let ExprKind::Call { .. } = &module.expr(*of).kind {
-                cleanse(run, *of, kinds);
-            } else if let ExprKind::Name(n) = &module.expr(*of).kind {
-                derived(run, *n, kinds);
-            }
+            cleanse(run, *of, kept(kinds, module.word(*name)));
+        }
+        ExprKind::Index { .. } => {
+            let hash = hash(run, id);
+            run.env.check(hash, kinds);
         }
         ExprKind::Call { callee, args } => {
             let hash = hash(run, id);
-            run.env.checked.push((hash, kinds));
+            run.env.check(hash, kinds);
             match &module.expr(*callee).kind {
                 // `x.lower() in NAMES`, `os.path.realpath(x).startswith(base)`.
-                ExprKind::Member { of, .. } => {
-                    let base = run.quiet(*of);
-                    if base.deep().is_some() && args.is_empty() {
+                ExprKind::Member { of, name } => {
+                    let kinds = kept(kinds, module.word(*name));
+                    if kinds != 0 {
                         cleanse(run, *of, kinds);
-                    } else {
                         args.iter().for_each(|a| cleanse(run, a.value, kinds));
                     }
                 }
-                _ => args.iter().for_each(|a| cleanse(run, a.value, kinds)),
+                ExprKind::Name(name) => {
+                    let kinds = kept(kinds, module.word(*name));
+                    args.iter().for_each(|a| cleanse(run, a.value, kinds));
+                }
+                _ => {}
             }
         }
-        ExprKind::New { args, .. } => args.iter().for_each(|a| cleanse(run, a.value, kinds)),
+        ExprKind::New { class, args } => {
+            let kinds = match &module.expr(*class).kind {
+                ExprKind::Name(n) | ExprKind::Member { name: n, .. } => kept(kinds, module.word(*n)),
+                _ => 0,
+            };
+            args.iter().for_each(|a| cleanse(run, a.value, kinds));
+        }
+        ExprKind::Collection(items) => items.iter().for_each(|i| cleanse(run, i.value, kinds)),
         _ => {}
     }
 }
 
-/// A check of a part of an object that was made from data: `parsed = urlparse(x)`, `parsed.netloc == HOST`.
-fn derived(run: &mut Run<'_>, name: Sym, kinds: u32) {
-    let targets = kinds & (Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit());
-    for from in run.sources_of(name) {
-        let variable = run.variable(from);
-        if let Some(v) = run.env.get(variable) {
-            let v = v.clean(targets);
-            run.env.set(variable, v);
+/// Returns the kinds for which a check of what a function or member gives is a check of what it was given.
+pub(super) fn transparent(word: &str) -> u32 {
+    let path = Kind::Path.bit() | Kind::ZipSlip.bit();
+    let url = Kind::Url.bit() | Kind::Redirect.bit();
+    match word {
+        "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString" | "str" | "String" | "downcase" | "upcase"
+        | "strtolower" | "strtoupper" | "ToLower" | "ToUpper" | "to_s" | "Trim" | "TrimSpace" | "casefold" | "to_sym" | "ToString"
+        | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft" | "rstrip" | "lstrip" | "chomp" => ALL,
+        "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath" | "getAbsolutePath" | "toAbsolutePath" | "toRealPath"
+        | "toPath" | "getCanonicalFile" | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join" | "commonpath" | "commonprefix"
+        | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path" | "cleanpath" | "Path" | "File" | "get" | "Join" | "Combine"
+        | "absolute" | "absolutePath" | "canonicalPath" | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName" | "fullName" | "weakly_canonical" | "canonical"
+        | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath" | "as_posix" | "relative_to" => path,
+        "normalize" => path | url,
+        "urlparse" | "urlsplit" | "URL" | "URI" | "getHost" | "hostname" | "host" | "Hostname" | "netloc" | "create" | "Parse"
+        | "parse_url" | "getAuthority" | "Uri" | "origin" | "Host" | "authority" | "parse" | "PHP_URL_HOST" | "scheme" | "url_parse"
+        | "getHostName" | "IsWellFormedUriString" | "DnsSafeHost" | "Authority" | "ParseRequestURI" | "toURI" | "toURL" => url,
+        _ => 0,
+    }
+}
+
+fn clean_variable(run: &mut Run<'_>, name: Sym, kinds: u32) {
+    let variable = run.variable(name);
+    let Some(v) = run.env.get(variable).or_else(|| run.globals.get(variable)) else { return };
+    if run.silence == 0 {
+        for t in v.taints.iter().flat_map(|t| t.iter()) {
+            if !run.checked.contains(&(t.origin, kinds)) && run.checked.len() < 1000 {
+                run.checked.push((t.origin, kinds));
+            }
         }
     }
+    let v = v.clean(kinds);
+    run.env.set(variable, v);
 }
 
 /// Returns a hash of the source text of an expression.

@@ -63,6 +63,11 @@ impl Run<'_> {
                 }
                 Some(v)
             }
+            // `setLength(0)`: nothing is left of a text.
+            "setLength" | "Clear" if base.items.is_none() && first.is_none_or(|a| a.value.constant == Some(Const::Int(0))) => {
+                self.store(*place, Value { path: base.path, ..Value::text("") });
+                Some(Value::default())
+            }
             "length" | "size" | "count" | "hashCode" | "indexOf" | "equals" | "equalsIgnoreCase" | "isEmpty" | "contains" | "startsWith" | "endsWith"
             | "startswith" | "endswith" | "isdigit" | "compareTo" | "lastIndexOf" | "search" | "test" | "matches" | "includes" | "start_with?"
             | "end_with?" | "include?" | "StartsWith" | "EndsWith" | "Contains" | "IndexOf" | "Equals" | "intValue" | "longValue" => {

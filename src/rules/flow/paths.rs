@@ -106,6 +106,21 @@ impl Paths {
         id
     }
 
+    /// Returns the path of a member whose name is a text: `config["DEBUG"]`.
+    pub(super) fn member_word(&mut self, of: PathId, word: &str) -> PathId {
+        let text = self.text(of);
+        if text.len() > 200 || word.len() > 100 || word.contains('.') {
+            return of;
+        }
+        let root = self.root_of(of);
+        self.make(&format!("{text}.{word}"), Calling::Not, root)
+    }
+
+    /// Returns true for the result of a call.
+    pub(super) fn is_call(&self, id: PathId) -> bool {
+        self.node(id).is_some_and(|n| n.calling != Calling::Not)
+    }
+
     /// Returns the path of a call of a path.
     pub(super) fn call(&mut self, of: PathId, calling: Calling) -> PathId {
         if let Some(id) = self.calls.get(&(of, calling)) {

@@ -71,11 +71,17 @@ pub(super) struct Run<'m> {
     /// The value that is written to a member.
     pub(super) written: Option<ExprId>,
     /// The names that a variable's value was made from.
-    pub(super) derived: HashMap<Sym, Vec<Sym>>,
+    pub(super) derived: HashMap<Sym, Vec<(Sym, u32)>>,
     /// The check whose outcome is in a variable.
     pub(super) outcomes: HashMap<Sym, ExprId>,
     /// Classes whose methods have run.
     pub(super) has_run: Vec<bool>,
+    /// The file imports nothing and is short: a part of a file.
+    pub(super) is_snippet: bool,
+    /// A condition is followed to the check whose outcome it is.
+    pub(super) is_in_outcome: bool,
+    /// Sources that were checked, and for which kinds.
+    pub(super) checked: Vec<(u32, u32)>,
     /// Over 0: nothing is reported.
     pub(super) silence: u32,
     pub(super) depth: u32,
@@ -201,7 +207,8 @@ impl<'m> Run<'m> {
         if v.what != What::Other || matches!(v.constant, Some(Const::Text(_))) {
             return v;
         }
-        let has_type = v.path.is_some_and(|p| self.paths.root_of(p) != super::paths::Root::Unknown);
+        let has_type =
+            v.path.is_some_and(|p| self.paths.root_of(p) != super::paths::Root::Unknown && !self.paths.is_call(p));
         if has_type || is_text(word) {
             return v;
         }
@@ -271,6 +278,9 @@ impl<'m> Run<'m> {
             if is_post_test && test.is_some() {
                 out = join_envs(out, Some(self.env.clone()));
             }
+            if entry.is_same(&self.env) {
+                break;
+            }
             let next = entry.join(&self.env);
             let now = next.digest();
             self.env = next;
@@ -291,6 +301,7 @@ impl<'m> Run<'m> {
         let mut out = Some(before);
         let mut digest = 0;
         for _ in 0..ROUNDS {
+            let entry = self.env.clone();
             self.bind(target, item.clone());
             if let Some(k) = key {
                 self.bind(k, key_value.clone());
@@ -305,6 +316,7 @@ impl<'m> Run<'m> {
                 break;
             }
             out = join_envs(out, Some(self.env.clone()));
+            self.env = entry.join(&self.env);
             let now = self.env.digest();
             if now == digest {
                 break;
@@ -515,7 +527,6 @@ impl<'m> Run<'m> {
                 let v = self.through(v, module.expr(target).span);
                 self.check_global(target, name, &v);
                 self.env.set(name, v);
-                self.uncheck();
             }
             ExprKind::This => self.env.set(THIS, v),
             ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.bind(*of, v),
@@ -524,18 +535,14 @@ impl<'m> Run<'m> {
                 self.check_write(target, *of, *name, &v);
                 let v = self.through(v, module.expr(target).span);
                 self.update(*of, Some(Key::Text(word)), v);
-                self.uncheck();
             }
             ExprKind::Index { of, key } => {
                 let k = self.eval(*key);
-                if let Some(Const::Text(t)) = &k.constant
-                    && let Some(name) = module.find(t)
-                {
-                    self.check_write(target, *of, name, &v);
+                if let Some(Const::Text(t)) = &k.constant {
+                    self.check_item_write(target, *of, t, &v);
                 }
                 let key = k.constant.as_ref().and_then(super::constant::key);
                 self.update(*of, key, v);
-                self.uncheck();
             }
             ExprKind::Collection(items) => {
                 for (i, item) in items.iter().enumerate() {
@@ -638,15 +645,8 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Forgets checks of expressions, because a part of them may have changed.
-    fn uncheck(&mut self) {
-        if self.env.checked.len() > 16 {
-            self.env.checked.remove(0);
-        }
-    }
-
     /// Returns the names that a variable's value was made from.
-    pub(super) fn sources_of(&self, name: Sym) -> Vec<Sym> {
+    pub(super) fn sources_of(&self, name: Sym) -> Vec<(Sym, u32)> {
         self.derived.get(&name).cloned().unwrap_or_default()
     }
 
@@ -665,8 +665,8 @@ impl<'m> Run<'m> {
         }
         let mut names = Vec::new();
         match &self.module.expr(value).kind {
-            ExprKind::Call { .. } | ExprKind::Member { .. } | ExprKind::New { .. } | ExprKind::Index { .. } => {
-                self.names_in(value, 0, &mut names);
+            ExprKind::Call { .. } | ExprKind::Member { .. } | ExprKind::New { .. } | ExprKind::Binary { .. } => {
+                self.names_in(value, u32::MAX, 0, &mut names);
             }
             _ => {}
         }
@@ -681,23 +681,43 @@ impl<'m> Run<'m> {
         }
     }
 
-    fn names_in(&self, id: ExprId, level: u32, out: &mut Vec<Sym>) {
-        use super::shape::ExprKind;
-        if level > 6 || out.len() > 8 {
+    /// Collects the names that an expression passes on, and the kinds for which a check of the result is one of them.
+    fn names_in(&self, id: ExprId, kinds: u32, level: u32, out: &mut Vec<(Sym, u32)>) {
+        use super::shape::{ExprKind, Op};
+        if level > 6 || out.len() > 8 || kinds == 0 {
             return;
         }
         match &self.module.expr(id).kind {
-            ExprKind::Name(n) => out.push(*n),
-            ExprKind::Pass(of) | ExprKind::Member { of, .. } | ExprKind::Index { of, .. } | ExprKind::Cast { of, .. } => {
-                self.names_in(*of, level + 1, out);
+            ExprKind::Name(n) => out.push((*n, kinds)),
+            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.names_in(*of, kinds, level + 1, out),
+            ExprKind::Member { of, name } => {
+                self.names_in(*of, kinds & guard::transparent(self.module.word(*name)), level + 1, out);
             }
             ExprKind::Call { callee, args } => {
-                if let ExprKind::Member { of, .. } = &self.module.expr(*callee).kind {
-                    self.names_in(*of, level + 1, out);
-                }
-                args.iter().for_each(|a| self.names_in(a.value, level + 1, out));
+                let kinds = match &self.module.expr(*callee).kind {
+                    ExprKind::Member { of, name } => {
+                        let kinds = kinds & guard::transparent(self.module.word(*name));
+                        self.names_in(*of, kinds, level + 1, out);
+                        kinds
+                    }
+                    ExprKind::Name(name) => kinds & guard::transparent(self.module.word(*name)),
+                    _ => 0,
+                };
+                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
             }
-            ExprKind::New { args, .. } => args.iter().for_each(|a| self.names_in(a.value, level + 1, out)),
+            ExprKind::New { class, args } => {
+                let kinds = match &self.module.expr(*class).kind {
+                    ExprKind::Name(n) | ExprKind::Member { name: n, .. } => kinds & guard::transparent(self.module.word(*n)),
+                    _ => 0,
+                };
+                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
+            }
+            // Paths that are joined.
+            ExprKind::Binary { op: Op::Add | Op::Div, left, right } => {
+                let kinds = kinds & guard::transparent("join");
+                self.names_in(*left, kinds, level + 1, out);
+                self.names_in(*right, kinds, level + 1, out);
+            }
             _ => {}
         }
     }

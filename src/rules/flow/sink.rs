@@ -17,6 +17,8 @@ pub(super) struct Found {
     pub(super) cwe: Option<u32>,
     pub(super) confidence: Confidence,
     pub(super) proof: Proof,
+    /// Not reported if the data is checked later.
+    pub(super) is_late: bool,
 }
 
 /// An argument that is evaluated.
@@ -290,6 +292,7 @@ impl Run<'_> {
             cwe: entry.cwe,
             confidence: entry.confidence.min(cap),
             proof: Proof::Request,
+            is_late: false,
         };
         if self.silence > 0 {
             return;
@@ -346,6 +349,7 @@ impl Run<'_> {
                 cwe: sink.cwe,
                 confidence: sink.confidence.min(cap),
                 proof: t.proof,
+                is_late: sink.late,
             };
             self.keep(Subject::Flow(kind), found);
         }
@@ -372,6 +376,14 @@ impl Run<'_> {
         let base = self.eval(of);
         let word = self.module.word(name);
         let path = self.paths.member(base.path, name, word);
+        self.check_written(target, path, Some((of, &base)), value);
+    }
+
+    /// Reports a value that is written to an item: `config["DEBUG"] = True`.
+    pub(super) fn check_item_write(&mut self, target: ExprId, of: ExprId, word: &str, value: &Value) {
+        let base = self.eval(of);
+        let Some(path) = base.path else { return };
+        let path = self.paths.member_word(path, word);
         self.check_written(target, path, Some((of, &base)), value);
     }
 
@@ -416,11 +428,17 @@ impl Run<'_> {
             ExprKind::Collection(_) => None,
             _ => Some((id, value.clone())),
         };
-        let Some((id, value)) = first else { return };
+        let Some((id, mut value)) = first else { return };
         if value.items.is_some() {
             return;
         }
         let span = self.module.expr(id).span;
+        // What a call makes of data is a text only if it is built.
+        if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_)) || value.path.is_some_and(|p| self.paths.is_call(p)) {
+            let is_shown = |t: &&Taint| t.is_built || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end);
+            let kept: Vec<Taint> = value.taints.iter().flat_map(|t| t.iter()).filter(is_shown).cloned().collect();
+            value.taints = if kept.is_empty() { None } else { Some(Rc::new(kept)) };
+        }
         for sink in self.table.sinks.iter().filter(|s| s.returns) {
             self.report(sink, false, &value.taints, span);
         }

@@ -1,14 +1,13 @@
 //! Runs a file: its statements, and every function as the world may call it.
 
-use super::call::is_proven;
 use super::eval::proof_of;
 use super::paths::{PathId, Paths, Root};
 use super::run::{Run, THIS, is_number};
 use super::shape::{Block, ClassId, ExprId, ExprKind, FunctionId, Mark, Module, Param, Stmt, StmtKind};
-use super::sink::{CallInfo, way};
+use super::sink::{CallInfo, Found, way};
 use super::table::{Handler, Place, Table};
 use super::value::{Env, Key, Value, What, join};
-use super::{Flow, FlowLanguage, Proof, Step, StepRole};
+use super::{Flow, FlowLanguage, Proof, Step, StepRole, Subject};
 use std::collections::HashMap;
 
 /// Steps of work for every file, and for each expression of it.
@@ -43,6 +42,9 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<
         written: None,
         derived: HashMap::new(),
         outcomes: HashMap::new(),
+        is_snippet: module.imports.is_empty() && text.len() < 6000,
+        checked: Vec::new(),
+        is_in_outcome: false,
         silence: 0,
         depth: 0,
         work: WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64,
@@ -158,9 +160,17 @@ impl<'m> Run<'m> {
         let mut object = Value { what: What::Instance(id), path, ..Value::default() };
         for f in &class.fields {
             let mut v = f.value.map(|v| self.quiet(v)).unwrap_or_default();
-            // What a method assigns later is not known yet.
             if let Some(ty) = f.ty {
                 v = self.typed(v, ty);
+            }
+            for m in &f.marks {
+                let Some(path) = self.mark_path(m) else { continue };
+                for h in self.table.handlers.iter().filter(|h| h.ty.is_none()) {
+                    if h.annotation.iter().any(|a| self.paths.is(path, a)) && !f.ty.is_some_and(|t| is_number(self.module.word(t))) {
+                        let data = self.origin(self.module.expr(m.name).span, h.label, proof_of(h.kind), h.clean);
+                        v = v.with(&data);
+                    }
+                }
             }
             if v.is_empty() && f.value.is_none() && v.path.is_none() {
                 continue;
@@ -386,6 +396,9 @@ impl<'m> Run<'m> {
         let starts = line_starts(self.text);
         let mut out = Vec::new();
         for ((subject, _), f) in &self.found {
+            if self.is_checked_later(*subject, f) {
+                continue;
+            }
             let mut steps = Vec::new();
             let origin = f.taint.as_ref().and_then(|t| self.origins.get(t.origin as usize));
             let mut last = f.span;
@@ -411,10 +424,13 @@ impl<'m> Run<'m> {
             });
         }
         out.sort_by_key(|f| (f.sink().map(|s| (s.start, s.end)), f.subject));
-        let proven: Vec<(usize, super::Subject)> =
-            out.iter().filter(|f| is_proven(f.proof)).filter_map(|f| f.sink().map(|s| (s.start, f.subject))).collect();
-        let _ = proven;
         out
+    }
+
+    /// Returns true for a sink that does no harm until its data is checked.
+    fn is_checked_later(&self, subject: Subject, f: &Found) -> bool {
+        let (Subject::Flow(kind), Some(t), true) = (subject, &f.taint, f.is_late) else { return false };
+        self.checked.iter().any(|(origin, kinds)| *origin == t.origin && kinds & kind.bit() != 0)
     }
 }
 

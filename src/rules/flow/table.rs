@@ -94,6 +94,15 @@ pub(super) struct Handler {
     pub(super) when: &'static [Condition],
 }
 
+/// What a call or read gives.
+#[derive(Debug)]
+pub(super) struct Type {
+    pub(super) is: &'static str,
+    pub(super) to: &'static [Place],
+    pub(super) when: &'static [Condition],
+    pub(super) unless: &'static [Condition],
+}
+
 #[derive(Debug)]
 pub(super) struct Sink {
     pub(super) kind: u8,
@@ -106,6 +115,7 @@ pub(super) struct Sink {
     pub(super) element: Option<u8>,
     pub(super) literal: bool,
     pub(super) returns: bool,
+    pub(super) late: bool,
     pub(super) cwe: Option<u32>,
     pub(super) confidence: Confidence,
 }
@@ -131,6 +141,7 @@ pub(super) struct Guard {
 pub(super) struct Propagator {
     pub(super) from: &'static [Place],
     pub(super) to: &'static [Place],
+    pub(super) same: Option<u8>,
     pub(super) strong: bool,
     pub(super) when: &'static [Condition],
     pub(super) unless: &'static [Condition],
@@ -155,7 +166,7 @@ pub(super) struct Table {
     pub(super) sources: &'static [Source],
     pub(super) handlers: &'static [Handler],
     /// What a call or read gives.
-    pub(super) types: &'static [&'static str],
+    pub(super) types: &'static [Type],
     /// Conventional names of variables, sorted, with numbers of `types`.
     pub(super) names: &'static [(&'static str, u16)],
     pub(super) sinks: &'static [Sink],
@@ -193,7 +204,7 @@ impl Table {
     /// Returns the type that a conventional name suggests.
     pub(super) fn named(&self, name: &str) -> Option<&'static str> {
         let i = self.names.binary_search_by(|(n, _)| (*n).cmp(name)).ok()?;
-        self.types.get(usize::from(self.names.get(i)?.1)).copied()
+        self.types.get(usize::from(self.names.get(i)?.1)).map(|t| t.is)
     }
 }
 

@@ -347,6 +347,9 @@ pub(super) fn join_taints(a: &Taints, b: &Taints) -> Taints {
 
 /// Joins the values of two branches.
 pub(super) fn join(a: &Value, b: &Value) -> Value {
+    if a.is_same(b) {
+        return a.clone();
+    }
     let constant = match (&a.constant, &b.constant) {
         (Some(x), Some(y)) if x == y => Some(x.clone()),
         _ => None,
@@ -368,6 +371,21 @@ pub(super) fn join(a: &Value, b: &Value) -> Value {
 }
 
 impl Value {
+    /// Returns true if both are copies of one value, seen without looking inside.
+    fn is_same(&self, other: &Self) -> bool {
+        let taints = match (&self.taints, &other.taints) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        };
+        let items = match (&self.items, &other.items) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        };
+        taints && items && self.path == other.path && self.what == other.what && self.constant == other.constant && self.known == other.known
+    }
+
     /// Returns true if nothing is known.
     pub(super) fn is_empty(&self) -> bool {
         self.taints.is_none() && self.constant.is_none() && self.path.is_none() && self.items.is_none()
@@ -398,13 +416,13 @@ fn join_items(a: &Rc<Items>, b: &Rc<Items>) -> Rc<Items> {
     Rc::new(out)
 }
 
-/// Variables at a point of a function.
+/// Variables at a point of a function. A copy costs nothing until one of the two changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Env {
     /// Sorted.
-    vars: Vec<(Sym, Value)>,
+    vars: Rc<Vec<(Sym, Value)>>,
     /// Texts of expressions that a check has found harmless, by hash, for kinds.
-    pub(super) checked: Vec<(u64, u32)>,
+    checked: Rc<Vec<(u64, u32)>>,
 }
 
 impl Env {
@@ -414,18 +432,62 @@ impl Env {
     }
 
     pub(super) fn set(&mut self, name: Sym, value: Value) {
-        match self.vars.binary_search_by_key(&name, |(n, _)| *n) {
+        let at = self.vars.binary_search_by_key(&name, |(n, _)| *n);
+        let vars = Rc::make_mut(&mut self.vars);
+        match at {
             Ok(i) => {
-                if let Some(v) = self.vars.get_mut(i) {
+                if let Some(v) = vars.get_mut(i) {
                     v.1 = value;
                 }
             }
-            Err(i) => self.vars.insert(i, (name, value)),
+            Err(i) => vars.insert(i, (name, value)),
         }
+    }
+
+    /// Remembers that a check has found an expression harmless for kinds.
+    pub(super) fn check(&mut self, hash: u64, kinds: u32) {
+        if kinds == 0 {
+            return;
+        }
+        let checked = Rc::make_mut(&mut self.checked);
+        if checked.len() >= 16 {
+            checked.remove(0);
+        }
+        checked.push((hash, kinds));
+    }
+
+    /// Returns true if checks have found expressions harmless.
+    pub(super) fn has_checks(&self) -> bool {
+        !self.checked.is_empty()
+    }
+
+    /// Returns the kinds that checks have found an expression harmless for.
+    pub(super) fn checks(&self, hash: u64) -> u32 {
+        self.checked.iter().filter(|(h, _)| *h == hash).fold(0, |k, (_, kinds)| k | kinds)
+    }
+
+    /// Returns true if nothing has changed between the two.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.vars, &other.vars)
     }
 
     /// Joins the variables of two branches.
     pub(super) fn join(&self, other: &Self) -> Self {
+        let checked = if Rc::ptr_eq(&self.checked, &other.checked) || self.checked.is_empty() {
+            Rc::clone(&self.checked)
+        } else {
+            let mut checked = Vec::new();
+            for (h, kinds) in self.checked.iter() {
+                let both = kinds & other.checks(*h);
+                if both != 0 {
+                    checked.push((*h, both));
+                }
+            }
+            Rc::new(checked)
+        };
+        if self.is_same(other) {
+            return Self { vars: Rc::clone(&self.vars), checked };
+        }
         let mut vars = Vec::with_capacity(self.vars.len().max(other.vars.len()));
         let (mut a, mut b) = (self.vars.iter().peekable(), other.vars.iter().peekable());
         loop {
@@ -441,21 +503,16 @@ impl Env {
                 (None, None) => break,
             }
         }
-        let mut checked = Vec::new();
-        for (h, kinds) in &self.checked {
-            if let Some((_, k)) = other.checked.iter().find(|(o, _)| o == h) {
-                checked.push((*h, kinds & k));
-            }
-        }
-        Self { vars, checked }
+        Self { vars: Rc::new(vars), checked }
     }
 
     /// Takes over changes of variables that exist here from a function literal that may have run.
     pub(super) fn absorb(&mut self, inner: &Self, hidden: &[Sym]) {
-        for (name, value) in &mut self.vars {
-            if hidden.contains(name) {
-                continue;
-            }
+        if self.is_same(inner) {
+            return;
+        }
+        let vars = Rc::make_mut(&mut self.vars);
+        for (name, value) in vars.iter_mut().filter(|(n, _)| !hidden.contains(n)) {
             if let Some(v) = inner.get(*name) {
                 *value = join(value, v);
             }
@@ -465,7 +522,7 @@ impl Env {
     /// Returns a hash of what is known, to see whether a loop changes anything.
     pub(super) fn digest(&self) -> u64 {
         let mut h = std::hash::DefaultHasher::new();
-        for (n, v) in &self.vars {
+        for (n, v) in self.vars.iter() {
             n.hash(&mut h);
             v.feed(&mut h, 0);
         }

@@ -10,7 +10,7 @@ mod value;
 use super::super::shape::{
     Arg, Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Mark, Op, Param, StmtKind, Sym,
 };
-use super::{Lower, child, children, field, fields, has_token, plain, span, stmt};
+use super::{Lower, child, children, field, fields, has_token, span, stmt};
 use tree_sitter::Node;
 
 /// What the lowering of a C# file works with.
@@ -266,13 +266,32 @@ impl<'n> CSharp<'_, '_> {
                 self.statement(n, &mut body);
             }
         }
+        let is_handler = class.bases.is_empty()
+            || class.bases.iter().any(|b| {
+                let base = self.l.module.word(*b);
+                ["Controller", "Page", "Hub", "Endpoint", "Api"].iter().any(|w| base.contains(w))
+            });
+        let is_handler = is_handler && !self.has_modifier(node, "static");
         for s in body {
             match s.kind {
-                StmtKind::Function(id) => class.methods.push(id),
-                StmtKind::Declare { target, ty, value } => match self.l.module.expr(target).kind {
-                    ExprKind::Name(name) => class.fields.push(Field { name, ty, value, marks: Vec::new() }),
-                    _ => class.body.push(s),
-                },
+                StmtKind::Function(id) => {
+                    class.methods.push(id);
+                    // Only a controller's methods are actions, whatever they return.
+                    if let Some(f) = self.l.module.functions.get_mut(id.0 as usize)
+                        && !is_handler
+                    {
+                        f.ty = None;
+                    }
+                }
+                StmtKind::Declare { target, ty, value } => {
+                    if let ExprKind::Name(name) = self.l.module.expr(target).kind {
+                        class.fields.push(Field { name, ty, value, marks: Vec::new() });
+                    }
+                    // A value that runs statements is also a statement of the class.
+                    if value.is_some_and(|v| matches!(self.l.module.expr(v).kind, ExprKind::Block { .. })) {
+                        class.body.push(s);
+                    }
+                }
                 _ => class.body.push(s),
             }
         }

@@ -8,7 +8,7 @@ mod literal;
 mod text;
 
 use super::super::shape::{
-    Arg, Block, Case, Class, ClassId, ExprId, ExprKind, Field, Function, FunctionId, Item, Param, Stmt, StmtKind, Sym,
+    Arg, Block, Case, Class, ClassId, ExprId, ExprKind, Field, Function, FunctionId, Item, Op, Param, Stmt, StmtKind, Sym,
 };
 use super::{Lower, child, children, field, fields, integer, span, stmt};
 use std::collections::{HashMap, HashSet};
@@ -26,6 +26,8 @@ struct Go<'l, 't> {
     /// Methods by the name of their type.
     methods: Vec<(String, FunctionId)>,
     classes: Vec<Class>,
+    /// The file sets a content type somewhere.
+    has_content_type: bool,
 }
 
 /// Lowers a file.
@@ -37,7 +39,9 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
         results: Vec::new(),
         methods: Vec::new(),
         classes: Vec::new(),
+        has_content_type: false,
     };
+    go.has_content_type = go.l.text(root).contains("ontent-");
     let nodes = children(root);
     for node in &nodes {
         go.collect(*node);
@@ -130,7 +134,7 @@ impl Go<'_, '_> {
     fn statement_inside(&mut self, node: Node<'_>, out: &mut Block) {
         match node.kind() {
             "package_clause" | "comment" | "empty_statement" | "goto_statement" | "fallthrough_statement" | "label_name" => {}
-            "import_declaration" => self.imports(node),
+            "import_declaration" => self.imports(node, out),
             "function_declaration" => {
                 let id = self.function(node);
                 out.push(stmt(node, StmtKind::Function(id)));
@@ -191,14 +195,18 @@ impl Go<'_, '_> {
     }
 
     /// Lowers imports. The version of a module is not part of the path.
-    fn imports(&mut self, node: Node<'_>) {
+    fn imports(&mut self, node: Node<'_>, out: &mut Block) {
         for part in children(node) {
             if part.kind() == "import_spec_list" {
-                self.imports(part);
+                self.imports(part, out);
             } else if let Some(path) = field(part, "path") {
                 let path = text::module_path(self.l.text(path).trim_matches(['"', '`']));
                 match field(part, "name").map(|n| self.l.text(n)) {
-                    Some("_") => {}
+                    Some("_") => {
+                        let path = self.l.constant(part, &path);
+                        let call = self.l.call(part, "import", vec![path]);
+                        out.push(stmt(part, StmtKind::Expr(call)));
+                    }
                     Some(".") => self.l.import("*", &path),
                     Some(name) => self.l.import(name, &path),
                     None => {
@@ -270,6 +278,10 @@ impl Go<'_, '_> {
         function.name = field(node, "name").map(|n| self.l.sym_of(n));
         if let Some(list) = field(node, "parameters") {
             function.params = self.params(list);
+            let is_plain = self.sets_plain_type(node);
+            for param in function.params.iter_mut().filter(|_| is_plain) {
+                self.without_html(param);
+            }
         }
         let outer = std::mem::take(&mut self.results);
         if let Some(result) = field(node, "result") {
@@ -286,6 +298,19 @@ impl Go<'_, '_> {
         }
         self.results = outer;
         self.l.module.add_function(function)
+    }
+
+    /// Returns true if a function sets a content type, and none of its content types is HTML.
+    fn sets_plain_type(&self, node: Node<'_>) -> bool {
+        let text = self.l.text(node);
+        self.has_content_type && text.contains("ontent-") && text::is_plain_response(text)
+    }
+
+    /// Gives a response whose content type is not HTML a type that no sink knows.
+    fn without_html(&mut self, param: &mut Param) {
+        if param.ty.is_some_and(|t| self.l.module.word(t).ends_with("ResponseWriter")) {
+            param.ty = Some(self.l.sym("http.PlainResponse"));
+        }
     }
 
     fn params(&mut self, list: Node<'_>) -> Vec<Param> {
@@ -330,8 +355,14 @@ impl Go<'_, '_> {
         match (left.as_slice(), right.as_slice()) {
             ([target], [value]) => {
                 let op = field(node, "operator").and_then(|o| text::operator_of_assignment(self.l.text(o)));
-                let value = self.expr(*value);
+                let is_error = value.kind() == "call_expression" && matches!(self.l.text(*target), "err" | "_");
+                let mut value = self.expr(*value);
                 let target = self.expr(*target);
+                if is_error {
+                    // The text of an error is not followed.
+                    out.push(stmt(node, StmtKind::Expr(value)));
+                    value = self.l.unknown(node, Vec::new());
+                }
                 let id = self.l.expr(node, ExprKind::Assign { target, op, value });
                 out.push(stmt(node, StmtKind::Expr(id)));
             }
@@ -373,8 +404,15 @@ impl Go<'_, '_> {
         }
         if let (true, Some(flag)) = (has_flag, targets.last()) {
             let target = self.expr(*flag);
-            let clean = self.l.unknown(*flag, Vec::new());
-            out.push(self.l.assign(node, target, clean));
+            let outcome = match value.kind() {
+                // `_, ok := allowed[key]`
+                "index_expression" => {
+                    let (left, right) = (self.part(value, "index"), self.part(value, "operand"));
+                    self.l.expr(*flag, ExprKind::Binary { op: Op::In, left, right })
+                }
+                _ => self.l.unknown(*flag, Vec::new()),
+            };
+            out.push(self.l.assign(node, target, outcome));
         }
     }
 
@@ -581,6 +619,7 @@ impl Go<'_, '_> {
                 self.l.constant(node, &value)
             }
             "selector_expression" | "qualified_type" => self.member(node),
+            "index_expression" if self.l.text(node) == "os.Args[0]" => self.l.unknown(node, Vec::new()),
             "index_expression" => {
                 let (of, key) = (self.part(node, "operand"), self.part(node, "index"));
                 self.l.expr(node, ExprKind::Index { of, key })

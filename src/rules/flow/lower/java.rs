@@ -7,6 +7,7 @@ use super::super::shape::{
 use super::{Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape};
 use tree_sitter::Node;
 
+pub(super) mod hints;
 pub(super) mod spring;
 
 /// Lowers a file.
@@ -75,6 +76,23 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         _ => StmtKind::Expr(expr(l, node)),
     };
     out.push(stmt(node, kind));
+    if node.kind() == "method_invocation" {
+        change(l, node, out);
+    }
+}
+
+/// Adds what a call changes of its receiver.
+fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+    let (Some(of), Some(name), Some(args)) = (field(node, "object"), field(node, "name"), field(node, "arguments"))
+    else {
+        return;
+    };
+    if matches!(of.kind(), "identifier" | "field_access")
+        && let Some(call) = hints::change(l.text(name), l.text(args))
+    {
+        let target = expr(l, of);
+        hints::changed(l, node, call, target, out);
+    }
 }
 
 /// Lowers the children as statements of the block around.
@@ -114,12 +132,14 @@ fn declaration(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     }
 }
 
-/// Returns the name of a type without its arguments and dimensions. `var`: None.
+/// Returns the name of a type without its arguments and dimensions. `var` and arrays of bytes: None.
 fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
     let text = l.text(node);
     let text = text.split(['<', '[']).next().unwrap_or_default().trim();
     let text = text.rsplit([' ', '\n']).next().unwrap_or_default();
-    (!text.is_empty() && text != "var").then(|| l.sym(text))
+    // `byte[]` is data, and no number.
+    let is_data = node.kind() == "array_type" && matches!(text, "byte" | "char");
+    (!text.is_empty() && text != "var" && !is_data).then(|| l.sym(text))
 }
 
 fn counted(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
@@ -137,11 +157,11 @@ fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let ty = field(node, "type").and_then(|t| type_name(l, t));
     let iterable = expr(l, value);
     let target = l.name(name);
+    let mut body = body_of(l, node, "body");
     if ty.is_some() {
         // Only for the type of the variable; the loop gives it its value.
-        out.push(stmt(name, StmtKind::Declare { target, ty, value: None }));
+        body.insert(0, stmt(name, StmtKind::Declare { target, ty, value: Some(target) }));
     }
-    let body = body_of(l, node, "body");
     out.push(stmt(node, StmtKind::Each { target, key: None, iterable, body }));
 }
 
@@ -292,11 +312,16 @@ fn trust_all(l: &mut Lower<'_>, node: Node<'_>, params: &[Param], block: Node<'_
     let statements = children(block);
     let callee = match (l.text(name), statements.as_slice()) {
         ("checkServerTrusted", []) if params.len() > 1 => "java.trust-all",
-        ("verify", [one]) if params.len() == 2 && is_true(l, *one) => "java.verify-all",
+        ("verify", [one]) if is_verifier(l, params) && is_true(l, *one) => "java.verify-all",
         _ => return,
     };
     let call = l.call(name, callee, Vec::new());
     body.insert(0, stmt(name, StmtKind::Expr(call)));
+}
+
+/// Returns true for the parameters of `HostnameVerifier.verify`.
+fn is_verifier(l: &Lower<'_>, params: &[Param]) -> bool {
+    matches!(params, [_, Param { ty: Some(ty), .. }] if l.module.word(*ty).ends_with("SSLSession"))
 }
 
 fn is_true(l: &Lower<'_>, node: Node<'_>) -> bool {
@@ -396,6 +421,10 @@ fn record(l: &mut Lower<'_>, node: Node<'_>, class: &mut Class) {
 
 fn arguments(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
     field(node, "arguments").map(|a| all(l, a)).unwrap_or_default().into_iter().map(plain).collect()
+}
+
+fn argument_text<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
+    field(node, "arguments").map(|a| l.text(a)).unwrap_or_default()
 }
 
 fn all(l: &mut Lower<'_>, node: Node<'_>) -> Vec<ExprId> {
@@ -503,16 +532,49 @@ fn access(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 
 fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let Some(name) = field(node, "name") else { return first(l, node) };
+    let word = l.text(name);
+    let class = field(node, "object").map(|o| l.text(o)).filter(|t| t.len() < 40);
+    let args = arguments(l, node);
+    if let Some(known) = special(l, node, class, word, &args) {
+        return known;
+    }
+    let written = class.map(|c| format!("{c}.{word}")).unwrap_or_default();
+    if let Some(path) = hints::checked_name(l, node, &written) {
+        let callee = l.path(name, path);
+        return l.expr(node, ExprKind::Call { callee, args });
+    }
+    let mut word = hints::checked_name(l, node, word).unwrap_or(word);
+    if field(node, "arguments").is_some_and(|a| hints::finds_dots(word, l.text(a))) {
+        word = "containsDots";
+    }
     let callee = match field(node, "object") {
         Some(of) => {
             let of = expr(l, of);
-            let word = l.sym_of(name);
-            l.expr(name, ExprKind::Member { of, name: word })
+            let name_of = l.sym(word);
+            l.expr(name, ExprKind::Member { of, name: name_of })
         }
-        None => l.name(name),
+        None => l.named(name, word),
     };
-    let args = arguments(l, node);
     l.expr(node, ExprKind::Call { callee, args })
+}
+
+/// Lowers calls whose result is known from their text: a property with a default is the default, and a value of an enum
+/// is one of few texts.
+fn special(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str, args: &[Arg]) -> Option<ExprId> {
+    match args {
+        [_, default] if method == "getProperty" && class != Some("System") => {
+            let default = default.value;
+            Some(l.expr(node, ExprKind::Pass(default)))
+        }
+        [one] if class.is_some_and(|c| hints::is_enum(c, method)) => {
+            let arg = one.value;
+            Some(l.call(node, "java.checked", vec![arg]))
+        }
+        _ if hints::is_weak_random(class, method, argument_text(l, node)) && hints::is_secret(l, node) => {
+            Some(l.call(node, "java.secret-random", Vec::new()))
+        }
+        _ => None,
+    }
 }
 
 fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -527,7 +589,14 @@ fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         let id = function(l, *method, &[]);
         return l.expr(node, ExprKind::Function(id));
     }
-    let class = l.path(ty, &name);
+    let is_safe = name == "Yaml" && field(node, "arguments").is_some_and(|a| l.text(a).contains("SafeConstructor"));
+    let is_secret = hints::is_weak_random(Some(&name), "new", argument_text(l, node)) && hints::is_secret(l, node);
+    let written = match is_safe {
+        true => "SafeYaml",
+        false if is_secret => "SecretRandom",
+        false => hints::checked_name(l, node, &name).unwrap_or(&name),
+    };
+    let class = l.path(ty, written);
     let args = arguments(l, node);
     let new = l.expr(node, ExprKind::New { class, args });
     let Some(body) = body else { return new };

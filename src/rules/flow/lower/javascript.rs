@@ -6,6 +6,8 @@ mod expression;
 mod function;
 mod markup;
 mod notice;
+mod output;
+mod waited;
 
 use super::super::shape::{Block, Case, Catch, ExprId, ExprKind, Item, Stmt, StmtKind};
 use super::{Lower, block, child, children, field, fields, has_token, stmt};
@@ -127,7 +129,15 @@ fn declarations(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 /// Lowers a value that gets a name: a function literal takes the name.
 fn named_value(l: &mut Lower<'_>, value: Node<'_>, target: Node<'_>) -> ExprId {
     if !function::is_literal(value) {
-        return expr(l, value);
+        let id = expr(l, value);
+        let word = l.text(target);
+        return match notice::secret(l, value, word, value) {
+            Some(shown) => {
+                let body = vec![stmt(value, StmtKind::Expr(shown))];
+                l.expr(value, ExprKind::Block { body, value: Some(id) })
+            }
+            None => id,
+        };
     }
     let name = match target.kind() {
         "identifier" | "property_identifier" => Some(l.text(target)),

@@ -5,27 +5,13 @@ use super::super::shape::{
     Sym,
 };
 use super::{Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape};
+use call::{call, change, generic};
 use declare::{bases, class, function, mark, members};
 use tree_sitter::Node;
 
+mod call;
 mod declare;
 mod text;
-
-/// Functions that make a list or a set of their arguments.
-const LISTS: &[&str] = &[
-    "listOf",
-    "mutableListOf",
-    "arrayListOf",
-    "arrayOf",
-    "setOf",
-    "mutableSetOf",
-    "hashSetOf",
-    "linkedSetOf",
-    "sequenceOf",
-    "listOfNotNull",
-];
-/// Functions that make a map of pairs.
-const MAPS: &[&str] = &["mapOf", "mutableMapOf", "hashMapOf", "linkedMapOf", "sortedMapOf"];
 
 /// Lowers a file.
 pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
@@ -137,6 +123,9 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         _ => StmtKind::Expr(expr(l, node)),
     };
     out.push(stmt(node, kind));
+    if node.kind() == "call_expression" {
+        change(l, node, out);
+    }
 }
 
 fn condition(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -522,59 +511,6 @@ fn navigation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Member { of, name })
 }
 
-fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let mut at = node;
-    let mut lambda = None;
-    let parts = children(node);
-    // A lambda after the arguments is a call around the call.
-    if let ([inner, .., last], Some(block)) = (parts.as_slice(), child(node, "annotated_lambda")) {
-        lambda = Some(block);
-        if inner.kind() == "call_expression"
-            && child(*inner, "value_arguments").is_some()
-            && last.kind() == "annotated_lambda"
-        {
-            at = *inner;
-        }
-    }
-    let Some(callee) = children(at).first().copied() else { return first(l, node) };
-    let mut args = child(at, "value_arguments").map(|a| arguments(l, a)).unwrap_or_default();
-    if let Some(lambda) = lambda {
-        args.push(plain(expr(l, lambda)));
-    }
-    if callee.kind() == "identifier" {
-        let name = l.text(callee);
-        if LISTS.contains(&name) {
-            let items = args.into_iter().map(|a| Item { key: None, value: a.value, is_spread: a.is_spread }).collect();
-            return l.expr(node, ExprKind::Collection(items));
-        }
-        if MAPS.contains(&name) {
-            let items = args.into_iter().map(|a| pair(l, a.value)).collect();
-            return l.expr(node, ExprKind::Collection(items));
-        }
-    }
-    let callee = expr(l, callee);
-    // A class is called like a function. By convention only its name is in upper case.
-    let name = match l.module.expr(callee).kind {
-        ExprKind::Name(n) | ExprKind::Member { name: n, .. } => l.module.word(n),
-        _ => "",
-    };
-    let kind = match name.starts_with(|c: char| c.is_ascii_uppercase()) {
-        true => ExprKind::New { class: callee, args },
-        false => ExprKind::Call { callee, args },
-    };
-    l.expr(node, kind)
-}
-
-/// Returns the item that `key to value` is in a map.
-fn pair(l: &Lower<'_>, id: ExprId) -> Item {
-    if let ExprKind::Collection(items) = &l.module.expr(id).kind
-        && let [key, value] = items.as_slice()
-    {
-        return Item { key: Some(key.value), value: value.value, is_spread: false };
-    }
-    Item { key: None, value: id, is_spread: true }
-}
-
 fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Item> {
     all(l, node).into_iter().map(|value| Item { key: None, value, is_spread: false }).collect()
 }
@@ -610,6 +546,9 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let op = operator(text);
     if op == Op::Else {
         return otherwise(l, node);
+    }
+    if let Some(call) = generic(l, node, op) {
+        return call;
     }
     let mut left: Option<ExprId> = None;
     // The innermost first, so that a long chain is not deep.

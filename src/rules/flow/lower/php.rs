@@ -11,8 +11,17 @@ use super::super::shape::{Arg, Arm, Block, Case, Catch, ExprId, ExprKind, Item, 
 use super::{Lower, child, children, field, fields, has_token, integer, plain, stmt, unescape};
 use tree_sitter::Node;
 
+/// The word that marks a file that sends a content type. No name in a file has a space.
+const CONTENT_TYPE: &str = "content type";
+/// Bytes of a function in which a content type is searched.
+const MOST_BYTES: usize = 50_000;
+
 /// Lowers a file.
 pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+    let text = l.text(root);
+    if text.contains("ontent-Type:") || text.contains("ontent-type:") {
+        l.sym(CONTENT_TYPE);
+    }
     block(l, root)
 }
 
@@ -112,12 +121,35 @@ fn is_echo(l: &Lower<'_>, node: Node<'_>) -> bool {
     before.is_some_and(|n| matches!(n.kind(), "php_tag" | "text_interpolation") && l.text(n).trim_end().ends_with("<?="))
 }
 
+/// Returns true if the function around, or the file outside functions, sends a content type that is not HTML.
+fn is_plain_output(l: &Lower<'_>, node: Node<'_>) -> bool {
+    if l.module.find(CONTENT_TYPE).is_none() {
+        return false;
+    }
+    let mut at = node;
+    while let Some(parent) = at.parent() {
+        at = parent;
+        if matches!(at.kind(), "function_definition" | "method_declaration" | "anonymous_function") {
+            break;
+        }
+    }
+    let text = l.text(at);
+    if text.len() > MOST_BYTES {
+        return false;
+    }
+    let text = text.to_ascii_lowercase();
+    let Some((_, after)) = text.split_once("content-type:") else { return false };
+    let kind = after.trim_start();
+    !kind.starts_with("text/html") && !text.contains("text/html") && kind.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
 /// Lowers `echo a, b;`: one call for each.
 fn echo(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let parts: Vec<Node<'_>> = children(node).into_iter().flat_map(sequence).collect();
+    let name = if is_plain_output(l, node) { "plain_output" } else { "echo" };
     for part in parts {
         let value = expr(l, part);
-        let call = l.call(part, "echo", vec![value]);
+        let call = l.call(part, name, vec![value]);
         out.push(stmt(part, StmtKind::Expr(call)));
     }
 }
@@ -414,7 +446,14 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         let is_spread = parts.first().is_some_and(|n| n.kind() == "variadic_unpacking");
         match parts.as_slice() {
             [key, value] => {
-                let key = expr(l, *key);
+                let key = match key.kind() {
+                    // A constant such as `CURLOPT_URL` is its name.
+                    "name" => {
+                        let name = l.text(*key);
+                        l.constant(*key, name)
+                    }
+                    _ => expr(l, *key),
+                };
                 items.push(Item { key: Some(key), value: expr(l, *value), is_spread });
             }
             [value] => items.push(Item { key: None, value: expr(l, *value), is_spread }),
@@ -427,6 +466,10 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let parts = children(node);
     let Some(of) = parts.first() else { return l.unknown(node, Vec::new()) };
+    let key = parts.get(1).map(|k| l.text(*k).trim_matches(['\'', '"'])).unwrap_or_default();
+    if is_server_side(l.text(*of), key) {
+        return l.unknown(node, Vec::new());
+    }
     let of = expr(l, *of);
     let key = match parts.get(1) {
         // "$row[name]" inside a text
@@ -438,6 +481,16 @@ fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         None => l.unknown(node, Vec::new()),
     };
     l.expr(node, ExprKind::Index { of, key })
+}
+
+/// Returns true for values of superglobals that the server chooses.
+fn is_server_side(of: &str, key: &str) -> bool {
+    const SERVER: [&str; 20] = [
+        "SERVER_PROTOCOL", "DOCUMENT_ROOT", "REMOTE_ADDR", "REQUEST_METHOD", "SERVER_NAME", "SERVER_ADDR", "SERVER_PORT",
+        "SCRIPT_FILENAME", "SCRIPT_NAME", "REQUEST_TIME", "REQUEST_TIME_FLOAT", "HTTPS", "SERVER_SOFTWARE", "REMOTE_PORT",
+        "GATEWAY_INTERFACE", "argc", "REQUEST_SCHEME", "SERVER_ADMIN", "PATH_TRANSLATED", "REDIRECT_STATUS",
+    ];
+    (of == "$_SERVER" && SERVER.contains(&key)) || (key == "tmp_name" || of.starts_with("$_FILES") && matches!(key, "size" | "error"))
 }
 
 fn member(l: &mut Lower<'_>, node: Node<'_>, object: &str) -> ExprId {
@@ -508,6 +561,14 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "scoped_call_expression" => member(l, node, "scope"),
         _ => member(l, node, "object"),
     };
+    let function = field(node, "function").map(|f| f.kind()).unwrap_or_default();
+    if matches!(function, "variable_name" | "subscript_expression") {
+        // `$function(…)`: the name of a function is data.
+        let check = l.call(node, "call_user_func", vec![callee]);
+        let body = vec![stmt(node, StmtKind::Expr(check))];
+        let value = l.expr(node, ExprKind::Call { callee, args });
+        return l.expr(node, ExprKind::Block { body, value: Some(value) });
+    }
     if let ExprKind::Name(name) = l.module.expr(callee).kind {
         let name = l.module.word(name).to_ascii_lowercase();
         if matches!(name.as_str(), "sprintf" | "printf")
@@ -583,6 +644,14 @@ fn created(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             let body = vec![stmt(n, StmtKind::Class(id))];
             return l.expr(node, ExprKind::Block { body, value: None });
         }
+        // `new $class(…)`
+        Some(n) if matches!(n.kind(), "variable_name" | "subscript_expression") => {
+            let class = expr(l, n);
+            let mut all = vec![plain(class)];
+            all.extend(args);
+            let callee = l.named(n, "instantiate");
+            return l.expr(node, ExprKind::Call { callee, args: all });
+        }
         Some(n) => expr(l, n),
         None => l.unknown(node, Vec::new()),
     };
@@ -617,6 +686,9 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return l.expr(node, ExprKind::IsType { of: left, ty });
     }
     let right = part(l, node, "right");
+    if let Some(id) = compared(l, node, operator, (left, right)) {
+        return id;
+    }
     let op = match operator.to_ascii_lowercase().as_str() {
         "&&" | "and" => Op::And,
         "||" | "or" => Op::Or,
@@ -636,6 +708,30 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         _ => Op::Bits,
     };
     l.expr(node, ExprKind::Binary { op, left, right })
+}
+
+/// A comparison of a digest: a call of `loose_equal` or `strict_equal` before it, which structural entries see.
+fn compared(l: &mut Lower<'_>, node: Node<'_>, operator: &str, sides: (ExprId, ExprId)) -> Option<ExprId> {
+    let (op, name) = match operator {
+        "==" => (Op::Equal, "loose_equal"),
+        "!=" | "<>" => (Op::NotEqual, "loose_equal"),
+        "===" => (Op::Equal, "strict_equal"),
+        "!==" => (Op::NotEqual, "strict_equal"),
+        _ => return None,
+    };
+    let is_digest = |side: &str| {
+        let function = field(node, side).and_then(|n| field(n, "function"));
+        function.is_some_and(|f| matches!(l.text(f), "md5" | "sha1" | "hash" | "hash_hmac" | "crypt"))
+    };
+    let digest = match (is_digest("left"), is_digest("right")) {
+        (true, _) => sides.0,
+        (false, true) => sides.1,
+        _ => return None,
+    };
+    let call = l.call(node, name, vec![digest]);
+    let body = vec![stmt(node, StmtKind::Expr(call))];
+    let value = l.expr(node, ExprKind::Binary { op, left: sides.0, right: sides.1 });
+    Some(l.expr(node, ExprKind::Block { body, value: Some(value) }))
 }
 
 fn conditional(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {

@@ -7,7 +7,7 @@
 mod idiom;
 mod value;
 
-use super::super::shape::{Block, Case, Catch, Class, ExprId, ExprKind, Function, FunctionId, Op, Param, Stmt, StmtKind};
+use super::super::shape::{Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, Stmt, StmtKind};
 use super::{Lower, children, field, fields, span, stmt};
 use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
@@ -335,8 +335,25 @@ impl<'n> Ruby<'_, '_, 'n> {
         let body = self.body_of(node, "body");
         self.locals.pop();
         let methods = std::mem::replace(&mut self.members, outside);
-        let class = Class { span: span(node), name, bases, methods, body, ..Default::default() };
+        let mut class = Class { span: span(node), name, bases, methods, ..Default::default() };
+        for s in body {
+            match self.constant_of(&s.kind) {
+                Some(field) => class.fields.push(field),
+                None => class.body.push(s),
+            }
+        }
         StmtKind::Class(self.l.module.add_class(class))
+    }
+
+    /// Returns the field of `NAME = value`.
+    fn constant_of(&self, kind: &StmtKind) -> Option<Field> {
+        let StmtKind::Expr(id) = kind else { return None };
+        let ExprKind::Assign { target, op: None, value } = self.l.module.expr(*id).kind else { return None };
+        let ExprKind::Name(name) = self.l.module.expr(target).kind else { return None };
+        if matches!(self.l.module.expr(value).kind, ExprKind::Block { .. }) {
+            return None;
+        }
+        Some(Field { name, ty: None, value: Some(value), marks: Vec::new() })
     }
 
     fn method(&mut self, node: Node<'n>) -> FunctionId {

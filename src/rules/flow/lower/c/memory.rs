@@ -67,13 +67,20 @@ impl<'n, 't> C<'_, 't> {
                 "array_declarator" => {
                     let is_nested = field(inner, "declarator").is_some_and(|i| i.kind() != "identifier");
                     let size = field(inner, "size").and_then(|s| self.number(s)).filter(|_| !is_nested);
-                    locals.arrays.insert(name, size);
+                    // Two arrays of one name in different blocks: the size is not known.
+                    let known = locals.arrays.insert(name, size);
+                    if known.is_some_and(|k| k != size) {
+                        locals.arrays.insert(name, None);
+                    }
                     if is_byte && !is_nested {
                         locals.bytes.insert(name);
                     }
                     if !is_static {
                         locals.automatic.insert(name);
                     }
+                }
+                "pointer_declarator" if self.l.text(inner).contains('[') => {
+                    locals.arrays.insert(name, None);
                 }
                 "pointer_declarator" => {
                     locals.pointers.insert(name);
@@ -177,7 +184,16 @@ impl<'n, 't> C<'_, 't> {
             let is_assigned = rest.starts_with('=') && !rest.starts_with("==");
             let is_address = before.ends_with('&') && !before.ends_with("&&");
             // A declaration of the same name, a size, a comparison with an old pointer, or a cleanup macro is not a use.
-            if is_assigned || is_address || before.ends_with("sizeof(") || before.ends_with("sizeof ") {
+            if is_assigned {
+                // `p = p->next` reads first.
+                let reads = [format!("{name}->"), format!("{name}["), format!("*{name}")];
+                let rest_code = rest.replace("sizeof(*", "sizeof(?").replace("sizeof *", "sizeof ?");
+                let read = reads.iter().filter_map(|r| rest_code.find(r.as_str())).min();
+                let Some(read) = read else { return Some(None) };
+                let at = node.start_byte() + end + (after.len() - rest.len()) + read;
+                return Some(node.descendant_for_byte_range(at, at + 1));
+            }
+            if is_address || before.ends_with("sizeof(") || before.ends_with("sizeof ") {
                 return Some(None);
             }
             let offset = node.start_byte() + start;
@@ -275,7 +291,7 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Returns true if the function compares a variable with something.
-    fn is_compared(&self, name: &str) -> bool {
+    pub(super) fn is_compared(&self, name: &str) -> bool {
         let text = self.locals.text;
         ["<", ">", "<=", ">="].iter().any(|o| {
             [format!("{name} {o}"), format!("{name}{o}"), format!("{o} {name}"), format!("{o}{name}")]
@@ -320,8 +336,9 @@ impl<'n, 't> C<'_, 't> {
             }
             "access" => {
                 let Some(path) = list.first().map(|n| self.l.text(*n)) else { return };
-                let opens = ["open(", "fopen(", "unlink(", "remove(", "chmod(", "chown("];
-                if opens.iter().any(|w| self.locals.text.contains(&format!("{w}{path}"))) {
+                let opens = ["open(", "fopen(", "chmod(", "chown("];
+                let is_right = list.get(1).is_some_and(|m| self.l.text(*m).contains("_OK") && self.l.text(*m) != "F_OK");
+                if is_right && opens.iter().any(|w| self.locals.text.contains(&format!("{w}{path}"))) {
                     self.note(node, "__access_then_open", out);
                 }
             }
@@ -405,8 +422,16 @@ impl<'n, 't> C<'_, 't> {
                 return;
             }
         }
+        let whole = text.replace(' ', "");
+        if name == "strncat" && (whole == format!("sizeof({target})") || whole == format!("sizeof{target}")) {
+            self.note(node, "__size_of_target", out);
+            return;
+        }
         let pointer = text.trim_start_matches("sizeof").trim_matches(['(', ')', ' ']);
-        if text.starts_with("sizeof") && pointer == target && self.locals.pointers.contains(target) && name != "read" {
+        if text.starts_with("sizeof") && pointer == target
+            && self.locals.pointers.contains(target)
+            && !self.locals.arrays.contains_key(target)
+            && name != "read" {
             self.note(node, "__sizeof_pointer", out);
         }
     }
@@ -427,7 +452,7 @@ impl<'n, 't> C<'_, 't> {
         if name == "malloc" && size.kind() == "binary_expression" {
             for side in ["left", "right"] {
                 let Some(part) = field(*size, side).filter(|p| p.kind() == "identifier") else { continue };
-                if !self.is_compared(self.l.text(part)) {
+                if self.is_number_of_input(part) {
                     let id = self.expr(part);
                     let call = self.l.call(node, "__product", vec![id]);
                     out.push(stmt(node, StmtKind::Expr(call)));

@@ -226,16 +226,40 @@ impl<'n> C<'_, '_> {
                 | "memmove" | "sprintf" | "snprintf" | "scanf" | "fscanf" | "sscanf" | "gets" | "pread" | "SSL_read"
         );
         let mut args: Vec<Arg> = Vec::new();
-        for a in &list {
-            let a = if writes { base(*a) } else { *a };
-            args.push(plain(self.expr(a)));
+        let size = match name {
+            "malloc" | "alloca" | "xmalloc" => 0,
+            "realloc" | "calloc" => 1,
+            "memcpy" | "memmove" | "strncpy" | "strncat" => 2,
+            _ => usize::MAX,
+        };
+        let whole = node;
+        for (i, a) in list.iter().enumerate() {
+            let node = if writes { base(*a) } else { *a };
+            let id = self.expr(node);
+            if i == size && a.kind() == "identifier" && self.is_number_of_input(*a) {
+                let sink = match name {
+                    "alloca" => "__stack_size",
+                    "malloc" | "xmalloc" | "realloc" | "calloc" => "__heap_size",
+                    _ => "__copy_size",
+                };
+                let call = self.l.call(whole, sink, vec![id]);
+                body.push(stmt(whole, StmtKind::Expr(call)));
+            }
+            args.push(plain(id));
         }
         let callee = match name {
             // The size of the target is derived from the source.
             "strcpy" | "strcat" | "memcpy" | "memmove" if self.is_measured(&list) => {
                 self.l.named(function, &format!("__measured_{name}"))
             }
+            // `mask = umask(0)` reads the mask.
+            "umask" if node.parent().is_some_and(|p| p.kind() != "expression_statement") => {
+                self.l.named(function, "__umask_read")
+            }
             "getenv" if list.first().is_some_and(|a| is_cgi(self.l.text(*a))) => self.l.named(function, "__cgi_getenv"),
+            "getline" if list.first().is_some_and(|a| a.kind() != "pointer_expression") => {
+                self.l.path(function, "std.getline")
+            }
             _ if function.kind() == "qualified_identifier" => self.l.path(function, &name.replace("::", ".")),
             _ => self.expr(function),
         };

@@ -7,11 +7,11 @@ use super::CSharp;
 use tree_sitter::Node;
 
 /// Types whose values have no text of a client.
-const NUMBERS: [&str; 34] = [
+const NUMBERS: [&str; 36] = [
     "int", "long", "short", "byte", "sbyte", "uint", "ulong", "ushort", "double", "float", "decimal", "bool", "Int32",
     "Int64", "Int16", "Byte", "Double", "Single", "Decimal", "Boolean", "Guid", "DateTime", "DateTimeOffset", "DateOnly",
     "TimeOnly", "TimeSpan", "System.Guid", "System.Int32", "System.DateTime", "CancellationToken", "nint", "Half",
-    "BigInteger", "HttpStatusCode",
+    "BigInteger", "HttpStatusCode", "Version", "Enum",
 ];
 
 /// Interfaces that carry the data of a request.
@@ -50,7 +50,7 @@ impl<'n> CSharp<'_, '_> {
     pub(super) fn is_secret_comparison(&self, node: Node<'n>, left: Node<'n>, right: Node<'n>) -> bool {
         let (a, b) = (self.l.text(left), self.l.text(right));
         let last = |t: &str| -> bool {
-            let t = t.trim_end_matches(|c: char| !c.is_alphanumeric());
+            let t = t.trim_end_matches(|c: char| !c.is_alphanumeric()).replace('-', "");
             has_secret_name(t.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
         };
         let is_constant = |n: Node<'_>| n.kind().ends_with("literal") || n.kind() == "null_literal";
@@ -84,7 +84,7 @@ impl<'n> CSharp<'_, '_> {
         }
         let whole = self.l.text(root);
         // ASP.NET Core checks the token in a filter of the application, which this file does not show.
-        let is_old = whole.contains("System.Web.Mvc") || !whole.contains("using ");
+        let is_old = whole.contains("System.Web.Mvc") || !(whole.contains("using ") || whole.contains("IActionResult"));
         if !is_old && !text.contains("[ValidateAntiForgeryToken") {
             return;
         }
@@ -101,6 +101,19 @@ impl<'n> CSharp<'_, '_> {
                 out.push(stmt(name, StmtKind::Expr(id)));
             }
         }
+    }
+
+    /// Returns true for a call that looks something up in a service of the class: `_users.FindByName(name)`. Its result
+    /// is a record and not the text of the client.
+    pub(super) fn is_lookup(&self, function: Node<'n>) -> bool {
+        let (Some(of), Some(name)) = (field(function, "expression"), field(function, "name")) else { return false };
+        let (of, name) = (self.l.text(of), self.l.text(name));
+        let is_service = of.strip_prefix('_').is_some_and(|r| r.chars().all(|c| c.is_alphanumeric()))
+            && !["client", "http", "request", "context", "accessor", "encod", "sanitiz", "protector"]
+                .iter()
+                .any(|w| of.to_ascii_lowercase().contains(w));
+        let verbs = ["Get", "Find", "Load", "Fetch", "Lookup", "Resolve", "List", "Search", "First", "Single", "Create", "Open"];
+        is_service && verbs.iter().any(|v| name.starts_with(v))
     }
 
     /// Returns true if the block around a new object sets a member of the variable that it is stored in.

@@ -279,7 +279,10 @@ impl<'n> CSharp<'_, '_> {
         if name == "IsMatch" || name == "Match" || name == "Matches" || name == "Replace" {
             self.exponential(list, &mut body);
         }
-        let id = self.l.expr(node, ExprKind::Call { callee, args });
+        let mut id = self.l.expr(node, ExprKind::Call { callee, args });
+        if self.is_lookup(function) {
+            id = self.l.call(node, "__record", vec![id]);
+        }
         if body.is_empty() { id } else { self.l.expr(node, ExprKind::Block { body, value: Some(id) }) }
     }
 

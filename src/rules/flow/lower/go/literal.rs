@@ -74,7 +74,10 @@ impl Go<'_, '_> {
         match ty.kind() {
             "qualified_type" => {
                 let callee = self.member(ty);
-                let args = self.keywords(body, &[]);
+                let mut args = self.keywords(body, &[]);
+                if self.l.text(ty) == "http.Cookie" {
+                    self.later_flags(node, &mut args);
+                }
                 self.l.expr(node, ExprKind::Call { callee, args })
             }
             "type_identifier" => {
@@ -86,6 +89,26 @@ impl Go<'_, '_> {
                 self.l.expr(node, ExprKind::New { class, args })
             }
             _ => self.elements(body),
+        }
+    }
+
+    /// Adds the flags that the function around a cookie sets after the literal. A cookie that is deleted needs none.
+    fn later_flags(&mut self, node: Node<'_>, args: &mut Vec<Arg>) {
+        let mut at = node;
+        while let Some(parent) = at.parent() {
+            at = parent;
+            if matches!(at.kind(), "function_declaration" | "method_declaration" | "func_literal") {
+                break;
+            }
+        }
+        let (text, own) = (self.l.text(at), self.l.text(node));
+        let is_deletion = own.contains("MaxAge: -1") || own.contains("Expires: time.Unix(0") || own.contains("MaxAge:   -1");
+        for flag in ["Secure", "HttpOnly"] {
+            if is_deletion || text.contains(&format!(".{flag} =")) {
+                let value = self.l.unknown(node, Vec::new());
+                let keyword = Some(self.l.sym(flag));
+                args.push(Arg { keyword, value, is_spread: false });
+            }
         }
     }
 

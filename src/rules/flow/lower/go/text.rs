@@ -111,3 +111,9 @@ pub(super) fn format_argument(callee: &str) -> Option<usize> {
         _ => None,
     }
 }
+
+/// Returns true if a text sets a content type such as `application/json`, and does not name `text/html`.
+pub(super) fn is_plain_response(text: &str) -> bool {
+    let names = ["\"Content-Type\"", "\"content-type\"", "\"Content-type\"", "HeaderContentType", "HeaderContentDisposition", "\"Content-Disposition\""];
+    names.iter().any(|n| text.contains(n)) && !text.contains("text/html") && !text.contains("TextHTML")
+}

@@ -1,9 +1,10 @@
 //! Functions that are called later: promises, events, elements of arrays.
 
-use super::super::super::shape::{Arg, Item, Mark, Op, StmtKind};
-use super::super::{Lower, children, field, plain, stmt};
+use super::super::super::shape::{Arg, Item, Mark, Op};
+use super::super::{Lower, children, field, plain};
 use super::expression::expr;
-use super::{ExprId, ExprKind, function};
+use super::notice::mentions;
+use super::{ExprId, ExprKind, function, waited};
 use tree_sitter::Node;
 
 /// Lowers calls that the shape has a better form for. None: an ordinary call.
@@ -19,57 +20,61 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
         let of = expr(l, object);
         return Some(l.expr(node, ExprKind::Pass(of)));
     }
+    // Methods that other languages have for other things.
+    if matches!(name, "use" | "all") && args.iter().any(|a| function::is_literal(*a)) {
+        let of = expr(l, object);
+        let get = l.sym("get");
+        let callee = l.expr(callee, ExprKind::Member { of, name: get });
+        let args = args.iter().map(|a| plain(expr(l, *a))).collect();
+        return Some(l.expr(node, ExprKind::Call { callee, args }));
+    }
     let first = first?;
-    let is_literal = function::is_literal(first);
-    let is_name = matches!(first.kind(), "identifier" | "member_expression");
     match name {
-        "then" if is_literal || is_name => Some(then(l, node, object, &args)),
-        "subscribe" | "tap" if is_literal => Some(then(l, node, object, &args)),
-        "forEach" | "map" | "flatMap" | "filter" | "some" | "every" | "find" | "findIndex" if is_literal => {
-            Some(each(l, node, callee, object, name, first))
+        // A stream of values: the function gets each of them.
+        "then" | "subscribe" | "tap" if name == "then" || function::is_literal(first) => {
+            let of = waited::value(l, object);
+            let then = l.sym("then");
+            let callee = l.expr(callee, ExprKind::Member { of, name: then });
+            let args = args.iter().map(|a| plain(expr(l, *a))).collect();
+            Some(l.expr(node, ExprKind::Call { callee, args }))
+        }
+        "map" | "flatMap" if function::is_literal(first) => Some(map(l, node, object, first)),
+        "startsWith" if is_text(l, first, "//") => Some(named_test(l, node, "is other host", object)),
+        "includes" | "startsWith" | "indexOf" if is_text(l, first, "..") => Some(named_test(l, node, "has dots", object)),
+        "includes" if l.text(object).contains("__proto__") => Some(named_test(l, node, "is prototype key", first)),
+        "includes" | "has" if is_origin(l, first) => {
+            let (of, value) = (expr(l, callee), expr(l, first));
+            let test = l.expr(node, ExprKind::Call { callee: of, args: vec![plain(value)] });
+            let checked = named_test(l, node, "checked origin", field(first, "object")?);
+            Some(l.expr(node, ExprKind::Binary { op: Op::And, left: test, right: checked }))
         }
         _ => None,
     }
 }
 
-/// `p.then(f)` is `f(p)`.
-fn then(l: &mut Lower<'_>, node: Node<'_>, object: Node<'_>, args: &[Node<'_>]) -> ExprId {
-    let of = expr(l, object);
-    let mut functions: Vec<ExprId> = args.iter().map(|a| expr(l, *a)).collect();
-    let first = if functions.is_empty() { of } else { functions.remove(0) };
-    let mut body = Vec::new();
-    for other in functions {
-        body.push(stmt(node, StmtKind::Expr(other)));
-    }
-    let call = l.expr(node, ExprKind::Call { callee: first, args: vec![plain(of)] });
-    l.expr(node, ExprKind::Block { body, value: Some(call) })
-}
-
-/// `xs.map(f)` calls `f` with an element of `xs`.
-fn each(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, object: Node<'_>, name: &str, first: Node<'_>) -> ExprId {
-    let of = expr(l, object);
-    let function = expr(l, first);
+/// `xs.map(f)` is a list of what `f` gives for an element of `xs`.
+fn map(l: &mut Lower<'_>, node: Node<'_>, object: Node<'_>, first: Node<'_>) -> ExprId {
+    let (of, function) = (expr(l, object), expr(l, first));
     let position = l.unknown(node, Vec::new());
     let element = l.expr(object, ExprKind::Index { of, key: position });
-    let call = l.expr(node, ExprKind::Call { callee: function, args: vec![plain(element)] });
-    let mut body = Vec::new();
-    if l.text(first).starts_with("async") {
-        // The call itself, for what the table says about functions that are not waited for.
-        let callee = expr(l, callee);
-        let plain_call = l.expr(node, ExprKind::Call { callee, args: vec![plain(function)] });
-        body.push(stmt(node, StmtKind::Expr(plain_call)));
-    }
-    let value = match name {
-        "map" | "flatMap" => {
-            let items = vec![Item { key: None, value: call, is_spread: false }];
-            return l.expr(node, ExprKind::Collection(items));
-        }
-        "filter" => Some(of),
-        "find" => Some(element),
-        _ => None,
-    };
-    body.push(stmt(callee, StmtKind::Expr(call)));
-    l.expr(node, ExprKind::Block { body, value })
+    let value = l.expr(node, ExprKind::Call { callee: function, args: vec![plain(element)] });
+    l.expr(node, ExprKind::Collection(vec![Item { key: None, value, is_spread: false }]))
+}
+
+/// A test with a name that no program has, which the table knows.
+pub(super) fn named_test(l: &mut Lower<'_>, node: Node<'_>, name: &str, of: Node<'_>) -> ExprId {
+    let of = expr(l, of);
+    let callee = l.named(node, name);
+    l.expr(node, ExprKind::Call { callee, args: vec![plain(of)] })
+}
+
+/// Returns true for a constant text that starts so.
+fn is_text(l: &Lower<'_>, node: Node<'_>, start: &str) -> bool {
+    node.kind() == "string" && l.text(node).trim_start_matches(['"', '\'']).starts_with(start)
+}
+
+fn is_origin(l: &Lower<'_>, node: Node<'_>) -> bool {
+    node.kind() == "member_expression" && field(node, "property").is_some_and(|p| matches!(l.text(p), "origin" | "source"))
 }
 
 /// Events of sockets that carry no data of the peer.
@@ -98,7 +103,7 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
     let Some(event) = args.first().and_then(|a| constant(l, a.value)) else { return };
     let receiver = last_word(l, of);
     match (method.as_str(), event.as_str(), receiver.as_str()) {
-        (_, "entry", _) => set_type(l, args, 0, "archive.Entry"),
+        (_, "entry", _) if !mentions(l, "yauzl") => set_type(l, args, 0, "archive.Entry"),
         (_, "data", "req" | "request" | "_req") => set_mark(l, args, 0, "request chunk"),
         ("on" | "once" | "handle" | "handleOnce", _, "ipcMain") => {
             for i in 1..4 {
@@ -106,7 +111,7 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
             }
         }
         (_, event, "socket" | "ws" | "sock" | "peer" | "connection" | "conn" | "client")
-            if !QUIET.contains(&event) && (event == "message" || receiver == "socket" || event == "data") =>
+            if is_server(l) && !QUIET.contains(&event) && (event == "message" || receiver == "socket" || event == "data") =>
         {
             set_mark(l, args, 0, "socket message");
         }
@@ -114,16 +119,25 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
     }
 }
 
+/// Returns true if the file seems to be of a server of sockets: the messages that a page gets come from its server.
+fn is_server(l: &Lower<'_>) -> bool {
+    ["'connection'", "\"connection\"", "WebSocketServer", "WebSocket.Server", "ws.Server", "io.of(", "net.createServer"]
+        .iter()
+        .any(|w| mentions(l, w))
+        || mentions(l, "require('ws')")
+        || !mentions(l, "socket")
+}
+
 fn listener(l: &mut Lower<'_>, args: &[Arg]) {
     if args.first().and_then(|a| constant(l, a.value)).as_deref() == Some("message") {
-        set_type(l, args, 0, "dom.MessageEvent");
+        set_mark(l, args, 0, "window message");
     }
 }
 
 /// `window.onmessage = (event) => …`.
 pub(super) fn assigned_handler(l: &mut Lower<'_>, target: Node<'_>, value: ExprId) {
     if matches!(l.text(target), "onmessage" | "window.onmessage" | "self.onmessage" | "globalThis.onmessage") {
-        set_type(l, &[plain(value)], 0, "dom.MessageEvent");
+        set_mark(l, &[plain(value)], 0, "window message");
     }
 }
 
@@ -171,13 +185,8 @@ fn set_mark(l: &mut Lower<'_>, args: &[Arg], position: usize, word: &str) {
 
 /// `event.origin === "https://…"` also says that the event is one that is trusted: the test `checked origin`(event).
 pub(super) fn origin_test(l: &mut Lower<'_>, node: Node<'_>, test: ExprId, sides: [Node<'_>; 2], op: Op) -> ExprId {
-    let is_origin = |n: &Node<'_>| {
-        n.kind() == "member_expression" && field(*n, "property").is_some_and(|p| matches!(l.text(p), "origin" | "source"))
-    };
-    let Some(object) = sides.iter().find(|n| is_origin(n)).and_then(|n| field(*n, "object")) else { return test };
-    let of = expr(l, object);
-    let checked = l.named(node, "checked origin");
-    let checked = l.expr(node, ExprKind::Call { callee: checked, args: vec![plain(of)] });
+    let Some(object) = sides.iter().find(|n| is_origin(l, **n)).and_then(|n| field(*n, "object")) else { return test };
+    let checked = named_test(l, node, "checked origin", object);
     if op == Op::Equal {
         return l.expr(node, ExprKind::Binary { op: Op::And, left: test, right: checked });
     }

@@ -2,7 +2,7 @@
 
 use super::super::super::shape::{Arg, Block, Item, Op, StmtKind};
 use super::super::{Lower, children, field, integer, plain, stmt, unescape};
-use super::{ExprId, ExprKind, callback, class, function, markup, named_value, notice};
+use super::{ExprId, ExprKind, callback, class, function, markup, named_value, notice, output, waited};
 use tree_sitter::Node;
 
 /// Lowers an expression, or a pattern that is assigned to.
@@ -33,7 +33,11 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             return regex(l, node, pattern);
         }
         "array" | "array_pattern" | "object" | "object_pattern" => ExprKind::Collection(items(l, node)),
-        "parenthesized_expression" | "await_expression" | "yield_expression" | "non_null_expression"
+        "await_expression" => match children(node).first() {
+            Some(n) => ExprKind::Pass(waited::value(l, *n)),
+            None => ExprKind::Unknown(Vec::new()),
+        },
+        "parenthesized_expression" | "yield_expression" | "non_null_expression"
         | "as_expression" | "satisfies_expression" | "rest_pattern" | "spread_element" => {
             ExprKind::Pass(first(l, node))
         }
@@ -42,6 +46,7 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "member_expression" => return member(l, node),
         "subscript_expression" => return subscript(l, node),
         "call_expression" => return call(l, node),
+        "new_expression" if table(l, node).is_some() => return table_of(l, node),
         "new_expression" => {
             let class = field_expr(l, node, "constructor");
             let args = field(node, "arguments").map(|a| arguments(l, a)).unwrap_or_default();
@@ -77,6 +82,36 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         _ => ExprKind::Unknown(all(l, node)),
     };
     l.expr(node, kind)
+}
+
+/// Returns the literal of `new Map([["a", 1]])` and `new Set(["a"])`.
+fn table<'n>(l: &Lower<'_>, node: Node<'n>) -> Option<Node<'n>> {
+    let class = field(node, "constructor")?;
+    if !matches!(l.text(class), "Map" | "Set") {
+        return None;
+    }
+    let first = children(field(node, "arguments")?).first().copied()?;
+    Some(first).filter(|f| f.kind() == "array")
+}
+
+fn table_of(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let Some(list) = table(l, node) else { return l.unknown(node, Vec::new()) };
+    let is_map = field(node, "constructor").is_some_and(|c| l.text(c) == "Map");
+    if !is_map {
+        return expr(l, list);
+    }
+    let mut items = Vec::new();
+    for entry in children(list) {
+        let parts = children(entry);
+        match (entry.kind(), parts.as_slice()) {
+            ("array", [key, value]) => {
+                let (key, value) = (expr(l, *key), expr(l, *value));
+                items.push(Item { key: Some(key), value, is_spread: false });
+            }
+            _ => return expr(l, list),
+        }
+    }
+    l.expr(node, ExprKind::Collection(items))
 }
 
 /// Lowers a field. Not there: unknown.
@@ -189,9 +224,9 @@ fn shorthand(l: &mut Lower<'_>, name: Node<'_>, value: Node<'_>) -> Item {
 
 fn pair(l: &mut Lower<'_>, node: Node<'_>) -> Item {
     let key = field(node, "key").map(|k| property_key(l, k));
-    let value = match (field(node, "value"), field(node, "key")) {
-        (Some(v), Some(k)) => named_value(l, v, k),
-        _ => l.unknown(node, Vec::new()),
+    let value = match field(node, "value") {
+        Some(v) => expr(l, v),
+        None => l.unknown(node, Vec::new()),
     };
     Item { key, value, is_spread: false }
 }
@@ -250,6 +285,11 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let callee = match (function.kind(), children(args).first().map(|a| a.kind())) {
         // A module by its constant name, as `require` does.
         ("import", Some("string")) => l.named(function, "require"),
+        ("member_expression", _) if output::is_plain(l, node, function) => {
+            let of = field_expr(l, function, "object");
+            let name = l.sym("send as other type");
+            l.expr(function, ExprKind::Member { of, name })
+        }
         _ => expr(l, function),
     };
     let args = arguments(l, args);
@@ -334,9 +374,9 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return l.expr(node, ExprKind::IsType { of, ty });
     }
     if matches!(op, Op::Equal | Op::NotEqual)
-        && let Some(id) = type_test(l, node, left, right, op == Op::NotEqual)
+        && let Some(id) = special_test(l, node, left, right)
     {
-        return id;
+        return if op == Op::NotEqual { l.expr(node, ExprKind::Not(id)) } else { id };
     }
     let (a, b) = (expr(l, left), expr(l, right));
     let id = l.expr(node, ExprKind::Binary { op, left: a, right: b });
@@ -353,18 +393,21 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     }
 }
 
-/// `typeof x === "string"` is the test `typeof string`(x).
-fn type_test(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, right: Node<'_>, is_not: bool) -> Option<ExprId> {
-    let (test, name) = if left.kind() == "unary_expression" { (left, right) } else { (right, left) };
-    let is_typeof = test.kind() == "unary_expression" && field(test, "operator").is_some_and(|o| l.text(o) == "typeof");
-    if !is_typeof || name.kind() != "string" {
+/// `typeof x === "string"` is the test `typeof string`(x), `x === "__proto__"` the test `is prototype key`(x).
+fn special_test(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, right: Node<'_>) -> Option<ExprId> {
+    let (name, other) = if right.kind() == "string" { (right, left) } else { (left, right) };
+    if name.kind() != "string" {
         return None;
     }
-    let of = expr(l, field(test, "argument")?);
-    let word = format!("typeof {}", l.text(name).trim_matches(['"', '\'']));
-    let callee = l.named(node, &word);
-    let id = l.expr(node, ExprKind::Call { callee, args: vec![plain(of)] });
-    Some(if is_not { l.expr(node, ExprKind::Not(id)) } else { id })
+    let word = l.text(name).trim_matches(['"', '\'']);
+    if matches!(word, "__proto__" | "constructor" | "prototype") {
+        return Some(callback::named_test(l, node, "is prototype key", other));
+    }
+    let is_typeof = other.kind() == "unary_expression" && field(other, "operator").is_some_and(|o| l.text(o) == "typeof");
+    if !is_typeof {
+        return None;
+    }
+    Some(callback::named_test(l, node, &format!("typeof {word}"), field(other, "argument")?))
 }
 
 fn sum(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {

@@ -79,7 +79,7 @@ fn attribute(l: &mut Lower<'_>, tag: &str, node: Node<'_>, out: &mut Block) {
     };
     if is_html || ADDRESSES.contains(&(tag, word)) {
         let of = l.unknown(node, Vec::new());
-        let name = l.sym(word);
+        let name = l.sym(if is_html { word } else { "jsx-address" });
         let target = l.expr(node, ExprKind::Member { of, name });
         out.push(l.assign(node, target, value));
     } else {

@@ -116,6 +116,21 @@ fn class_end(chars: &[char], start: usize) -> usize {
     i
 }
 
+/// Shows a secret that is made with `Math.random()`: `random secret`.
+pub(super) fn secret(l: &mut Lower<'_>, node: Node<'_>, name: &str, value: Node<'_>) -> Option<ExprId> {
+    let text = l.text(value);
+    if !text.contains("Math.random()") || text.len() > 400 || text.contains("=>") || text.contains("function") {
+        return None;
+    }
+    let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
+    const WORDS: [&str; 18] = [
+        "token", "secret", "password", "passwd", "passcode", "otp", "nonce", "salt", "sessionid", "sessid", "csrf", "apikey",
+        "resetcode", "verificationcode", "verifycode", "authcode", "invitecode", "recoverycode",
+    ];
+    let is_secret = WORDS.iter().any(|w| if *w == "otp" { name == "otp" || name.ends_with("otp") } else { name.contains(w) });
+    is_secret.then(|| l.call(node, "random secret", Vec::new()))
+}
+
 /// Returns true for a call that ends the program: `process.exit(1)`.
 pub(super) fn is_end(l: &Lower<'_>, node: Node<'_>) -> bool {
     node.kind() == "call_expression"
@@ -123,6 +138,6 @@ pub(super) fn is_end(l: &Lower<'_>, node: Node<'_>) -> bool {
 }
 
 /// Returns true if the file has a word.
-fn mentions(l: &Lower<'_>, word: &str) -> bool {
+pub(super) fn mentions(l: &Lower<'_>, word: &str) -> bool {
     std::str::from_utf8(l.text).is_ok_and(|t| t.contains(word))
 }

@@ -10,6 +10,17 @@ use tree_sitter::Node;
 const PRIVILEGED: [&str; 9] =
     ["admin", "is_admin", "role", "role_id", "roles", "superuser", "banned", "account_id", "permissions"];
 
+/// Modules of the core, of Rails and of gems that the table describes or that pass text on.
+const LIBRARIES: [&str; 72] = [
+    "ActionController", "ActionDispatch", "ActionView", "ActiveModel", "ActiveRecord", "ActiveStorage", "ActiveSupport",
+    "Arel", "Array", "Base64", "BCrypt", "BigDecimal", "CGI", "CSV", "Curl", "DB", "Date", "Digest", "Dir", "Down", "ERB",
+    "Erubi", "Erubis", "Excon", "FTP", "Faraday", "File", "FileUtils", "HTTP", "HTTParty", "HTTPClient", "Haml", "Hash",
+    "IO", "Integer", "JSON", "JWT", "Kernel", "LDAP", "LibXML", "Liquid", "Logger", "Loofah", "Marshal", "Mongo",
+    "Mustache", "Mysql2", "Net", "Nokogiri", "Object", "Oj", "Open3", "OpenSSL", "OpenURI", "PG", "PTY", "Pathname",
+    "Process", "Psych", "REXML", "Rack", "Rails", "Regexp", "RestClient", "SQLite3", "Sequel", "Shellwords", "String",
+    "Tilt", "Typhoeus", "URI", "YAML",
+];
+
 impl<'n> Ruby<'_, '_, 'n> {
     /// Returns calls that an assignment means beside itself: writes to the session and headers, weak secrets.
     pub(super) fn idioms_of_assignment(&mut self, left: Node<'n>, right: Node<'n>, value: ExprId) -> Vec<ExprId> {
@@ -62,6 +73,9 @@ impl<'n> Ruby<'_, '_, 'n> {
         let is_secret = |t: &str| has_secret_name(last_word(t));
         let has_input = is_input(a) || is_input(b);
         let made = ["hexdigest", "OpenSSL::HMAC", "signature"];
+        if is_input(a) && is_input(b) {
+            return None;
+        }
         let is_made = made.iter().any(|w| a.contains(w)) && made.iter().any(|w| b.contains(w));
         if is_constant(left) || is_constant(right) || !((has_input && is_secret(a) && is_secret(b)) || is_made) {
             return None;
@@ -107,6 +121,16 @@ impl<'n> Ruby<'_, '_, 'n> {
         let extra = self.l.expr(node, ExprKind::Call { callee, args: args.to_vec() });
         let body = vec![effect(node, extra)];
         Some(self.l.expr(node, ExprKind::Block { body, value: Some(call) }))
+    }
+
+    /// Returns true for a class method of the application, such as `User.authenticate(params[:name])`: its result is a
+    /// record and not the text of the client.
+    pub(super) fn is_record(&self, receiver: Option<Node<'n>>, name: &str, args: &[Arg]) -> bool {
+        let Some(receiver) = receiver.filter(|r| matches!(r.kind(), "constant" | "scope_resolution")) else { return false };
+        let path = self.l.text(receiver).trim_start_matches("::");
+        let first = path.split("::").next().unwrap_or_default();
+        let is_fixed = path.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
+        !args.is_empty() && !is_fixed && !name.ends_with('?') && !LIBRARIES.contains(&first) && !self.methods.contains(name) && !path.ends_with("Error")
     }
 
     /// `User.new(params[:user])`, `@user.update(params[:user])`: the key names the record.

@@ -8,6 +8,15 @@ use tree_sitter::Node;
 /// Methods whose first argument is a text or an array of a text and its values.
 const SQL: [&str; 10] =
     ["where", "not", "find_by_sql", "having", "order", "joins", "rewhere", "update_all", "exists?", "find_by"];
+/// Methods that only return a part of their object: they are members, so that paths such as `request.headers` are known.
+const PARTS: [&str; 46] = [
+    "connection", "lease_connection", "logger", "params", "headers", "cookies", "env", "signed", "permanent", "encrypted",
+    "session", "body", "root", "request", "response", "db", "query_parameters", "request_parameters", "path_parameters",
+    "GET", "POST", "raw_post", "query_string", "referer", "referrer", "user_agent", "url", "original_url", "fullpath",
+    "original_fullpath", "path", "path_info", "host", "host_with_port", "media_type", "content_type", "original_filename",
+    "application", "config", "credentials", "action_controller", "active_record", "action_dispatch", "active_support",
+    "parameters", "binding",
+];
 /// Names that Rails or the core defines: no local variable, but also no method of the file.
 const GLOBAL: [&str; 9] =
     ["params", "request", "session", "cookies", "response", "headers", "flash", "logger", "env"];
@@ -176,7 +185,11 @@ impl<'n> Ruby<'_, '_, 'n> {
         }
         match parts.as_slice() {
             [] => self.l.constant(node, ""),
-            [one] if matches!(self.l.module.expr(*one).kind, ExprKind::Text(_)) => *one,
+            [one] => match self.l.module.expr(*one).kind.clone() {
+                // The bytes are those of the whole literal.
+                text @ ExprKind::Text(_) => self.l.expr(node, text),
+                _ => self.l.expr(node, ExprKind::Concat(parts)),
+            },
             _ => self.l.expr(node, ExprKind::Concat(parts)),
         }
     }
@@ -211,8 +224,16 @@ impl<'n> Ruby<'_, '_, 'n> {
     fn index(&mut self, node: Node<'n>) -> ExprId {
         let Some(object) = field(node, "object") else { return self.first(node) };
         let of = self.expr(object);
-        let keys: Vec<ExprId> =
-            children(node).into_iter().filter(|n| n.id() != object.id()).map(|n| self.expr(n)).collect();
+        let parts: Vec<Node<'n>> = children(node).into_iter().filter(|n| n.id() != object.id()).collect();
+        let is_text = parts.first().is_some_and(|n| matches!(n.kind(), "string" | "identifier" | "binary"));
+        let keys: Vec<ExprId> = parts.into_iter().map(|n| self.expr(n)).collect();
+        // Sequel: `DB["SELECT …", value]` is a query.
+        if is_text && matches!(self.l.text(object), "DB" | "@db" | "db") {
+            let name = self.l.sym("[]");
+            let callee = self.l.expr(node, ExprKind::Member { of, name });
+            let args = keys.into_iter().map(plain).collect();
+            return self.l.expr(node, ExprKind::Call { callee, args });
+        }
         match keys.as_slice() {
             [key] => {
                 let key = *key;
@@ -356,13 +377,20 @@ impl<'n> Ruby<'_, '_, 'n> {
         }
         let callee = match receiver {
             Some(of) => {
+                let is_part = PARTS.contains(&name) && args.is_empty() && field(node, "arguments").is_none();
                 let of = self.expr(of);
                 let name = self.l.sym(name);
-                self.l.expr(node, ExprKind::Member { of, name })
+                let member = self.l.expr(node, ExprKind::Member { of, name });
+                if is_part {
+                    return member;
+                }
+                member
             }
             None => self.l.named(node, name),
         };
-        self.l.expr(node, ExprKind::Call { callee, args })
+        let is_record = self.is_record(receiver, name, &args);
+        let id = self.l.expr(node, ExprKind::Call { callee, args });
+        if is_record { self.l.call(node, "__record", vec![id]) } else { id }
     }
 
     fn arguments(&mut self, node: Node<'n>, name: &str) -> Vec<Arg> {
@@ -384,7 +412,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         let last = parts.len().saturating_sub(1);
         for (i, a) in parts.iter().enumerate() {
             match a.kind() {
-                "hash" if i == last || SQL.contains(&name) => {
+                "hash" if i == last || SQL.contains(&name) || matches!(name, "link_to" | "button_to") => {
                     for n in children(*a) {
                         out.push(self.argument(n));
                     }
@@ -408,6 +436,11 @@ impl<'n> Ruby<'_, '_, 'n> {
             }
             ("splat_argument" | "hash_splat_argument", _) => {
                 Arg { keyword: None, value: self.first(node), is_spread: true }
+            }
+            // `&block` is not an argument by position.
+            ("block_argument", _) => {
+                let keyword = Some(self.l.sym("&"));
+                Arg { keyword, value: self.first(node), is_spread: false }
             }
             _ => plain(self.expr(node)),
         }
