@@ -1,4 +1,5 @@
-//! Checks the rule catalogue and turns it into static tables, so that a run neither parses nor builds rules.
+//! Checks the rule catalogue and the knowledge about data flow, and turns them into static tables, so that a run neither
+//! parses nor builds rules.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,6 +11,9 @@ mod calibration;
 #[path = "src/rules/format.rs"]
 #[expect(dead_code, reason = "the build script uses a part of it")]
 mod format;
+#[path = "src/rules/flow/format.rs"]
+#[expect(dead_code, reason = "the build script uses a part of it")]
+mod knowledge;
 #[path = "src/rules/prefilter.rs"]
 #[expect(dead_code, reason = "the build script uses a part of it")]
 mod prefilter;
@@ -23,6 +27,7 @@ struct File {
 }
 
 const CATALOG: &str = "src/rules/catalog";
+const KNOWLEDGE: &str = "src/rules/knowledge";
 
 /// Links the binary to a fixed address where the platform allows it.
 ///
@@ -38,7 +43,9 @@ fn link_in_place() {
 
 fn main() -> ExitCode {
     println!("cargo::rerun-if-changed={CATALOG}");
+    println!("cargo::rerun-if-changed={KNOWLEDGE}");
     println!("cargo::rerun-if-changed=src/rules/calibration.rs");
+    println!("cargo::rerun-if-changed=src/rules/flow/format.rs");
     println!("cargo::rerun-if-changed=src/rules/format.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter/pairs.txt");
@@ -58,10 +65,19 @@ fn main() -> ExitCode {
 #[expect(clippy::disallowed_methods, reason = "cargo passes values to build scripts in the environment")]
 fn build() -> Result<(), Vec<String>> {
     let (rules, hash) = read()?;
-    let text = tables(&rules, hash).map_err(|e| vec![e.to_string()])?;
+    let knowledge = knowledge::tables(KNOWLEDGE)?;
+    let catalog = tables(&rules, add(hash, knowledge.as_bytes())).map_err(|e| vec![e.to_string()])?;
     let out = std::env::var_os("OUT_DIR").ok_or_else(|| vec!["OUT_DIR is not set".to_owned()])?;
-    let out = Path::new(&out).join("catalog.rs");
-    std::fs::write(&out, text).map_err(|e| vec![format!("{}: {e}", out.display())])
+    for (name, text) in [("catalog.rs", catalog), ("knowledge.rs", knowledge)] {
+        let out = Path::new(&out).join(name);
+        std::fs::write(&out, text).map_err(|e| vec![format!("{}: {e}", out.display())])?;
+    }
+    Ok(())
+}
+
+/// Adds bytes to a hash (FNV-1a).
+fn add(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, b| (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Reads and checks every rule, in the order of file names. The second value is a hash of all bytes.
@@ -88,9 +104,7 @@ fn read() -> Result<(Vec<format::Rule>, u64), Vec<String>> {
                 continue;
             }
         };
-        for b in text.bytes() {
-            hash = (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
-        }
+        hash = add(hash, text.as_bytes());
         let file: File = match toml::from_str(&text) {
             Ok(f) => f,
             Err(e) => {
@@ -133,7 +147,7 @@ fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> 
     let filter = prefilter::Tables::new(&bytes);
 
     let mut out = String::new();
-    writeln!(out, "/// Over the bytes of the whole catalogue.")?;
+    writeln!(out, "/// Over the bytes of the whole catalogue and of the knowledge about data flow.")?;
     writeln!(out, "pub(super) const HASH: &str = \"{hash:016x}\";")?;
     writeln!(out, "pub(super) static RULES: [Rule; {}] = [", rules.len())?;
     for r in rules {

@@ -496,6 +496,14 @@ impl Text {
         std::iter::once(run.bytes.start).chain(starts.skip(STRIDE - 1).step_by(STRIDE)).collect()
     }
 
+    /// Returns the number of the line that a byte of [`Self::known`] is in.
+    pub fn line_number(&self, at: usize) -> Option<LineNo> {
+        let run = &self.runs[self.runs.partition_point(|r| r.bytes.start <= at).checked_sub(1)?];
+        let before = self.bytes.get(run.bytes.start..at.min(run.bytes.end))?;
+        let ends = u32::try_from(memchr::memchr_iter(b'\n', before).count()).ok()?;
+        LineNo::new(run.first).map(|first| first.plus(ends))
+    }
+
     /// Returns the bytes of a range of lines.
     pub fn slice(&self, lines: &Lines) -> &[u8] {
         &self.bytes[lines.bytes.clone()]
@@ -529,6 +537,13 @@ impl TextChange {
     /// Returns the runs of consecutive removed lines, top down, numbered on the old side.
     pub fn removed(&self) -> impl Iterator<Item = Block<'_>> {
         self.blocks(|e| &e.old, &self.old)
+    }
+
+    /// Returns the old number of an unchanged line of the new side.
+    pub fn old_line(&self, new: LineNo) -> Option<LineNo> {
+        let above = self.hunks.iter().flat_map(|h| &h.edits).take_while(|e| e.new.start + e.new.count <= new.get());
+        let Some(edit) = above.last() else { return Some(new) };
+        LineNo::new(new.get() - (edit.new.start + edit.new.count) + edit.old.start + edit.old.count)
     }
 
     fn blocks<'a>(&'a self, side: impl Fn(&Edit) -> &Lines + 'a, text: &'a Text) -> impl Iterator<Item = Block<'a>> {

@@ -193,6 +193,41 @@ pub struct Also {
     pub quote: String,
 }
 
+/// A step of the path that a value takes through a file to the call that makes it dangerous. It is in the file of the
+/// finding.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowStep {
+    pub line: LineNo,
+    pub role: FlowRole,
+    /// The code of the step on one line, secrets masked, at most 200 bytes.
+    pub quote: String,
+}
+
+/// What a step of a path does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlowRole {
+    /// The value comes from here.
+    Source,
+    /// The value, or a value made of it, is passed on.
+    Through,
+    /// The value is used in a dangerous way.
+    Sink,
+}
+
+impl FlowRole {
+    /// All of them, in the order of a path.
+    pub const ALL: [Self; 3] = [Self::Source, Self::Through, Self::Sink];
+
+    /// Returns the canonical name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Through => "through",
+            Self::Sink => "sink",
+        }
+    }
+}
+
 /// What supports a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
@@ -247,6 +282,9 @@ pub struct Draft {
     pub location: Option<Location>,
     /// The other lines that it involves, in the order of the claim.
     pub also: Vec<Also>,
+    /// The path of a value from its source to its sink; empty where no flow was followed. The fingerprint does not
+    /// depend on it.
+    pub flow: Vec<FlowStep>,
     pub severity: Severity,
     pub category: Category,
     pub title: String,
@@ -380,6 +418,13 @@ impl Finding {
         out
     }
 
+    /// Takes the path of another finding about the same flaw, where this one has none.
+    pub(crate) fn take_flow(&mut self, other: &Self) {
+        if self.draft.flow.is_empty() {
+            self.draft.flow.clone_from(&other.draft.flow);
+        }
+    }
+
     /// Removes the replacement of the lines.
     pub(crate) fn drop_replacement(&mut self) {
         self.draft.replacement = None;
@@ -435,6 +480,10 @@ impl Finding {
     /// Returns the other lines that the finding involves.
     pub fn also(&self) -> &[Also] {
         &self.draft.also
+    }
+    /// Returns the path of a value from its source to its sink; empty where no flow was followed.
+    pub fn flow(&self) -> &[FlowStep] {
+        &self.draft.flow
     }
     pub fn severity(&self) -> Severity {
         self.draft.severity
@@ -577,6 +626,9 @@ pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
             a.confidence = a.confidence.max(b.confidence);
             a.draft.severity = a.draft.severity.max(b.draft.severity);
             add_places(&mut a.draft.also, &b.draft.also);
+            if a.draft.flow.is_empty() {
+                a.draft.flow.clone_from(&b.draft.flow);
+            }
             // A claim that is refuted about one branch of a push still stands about the other.
             if *a.origin() != Origin::Rules && b.disputed.is_none() {
                 a.disputed = None;

@@ -11,7 +11,9 @@ mod catalog;
 mod change;
 mod check;
 mod decode;
+pub mod eval;
 mod expression;
+pub mod flow;
 pub(crate) mod format;
 mod glob;
 mod language;
@@ -198,7 +200,7 @@ impl<'a> Description<'a> {
             file_has: texts(&r.file_has),
             file_lacks: texts(&r.file_lacks),
             secret: r.secret,
-            judges_origin: r.judges_origin,
+            judges_origin: r.judges_origin || r.id.ends_with("-flow") && r.matcher == Matcher::Flow,
             message: &r.message,
             why: r.why.as_deref(),
             suggestion: r.suggestion.as_deref(),

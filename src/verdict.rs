@@ -322,6 +322,7 @@ mod tests {
             cwe: None,
             convention: None,
             also: Vec::new(),
+            flow: Vec::new(),
             references: Vec::new(),
         };
         Finding::new(Proof::rule("rule", Confidence::Low), draft)

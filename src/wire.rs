@@ -268,6 +268,10 @@ pub struct Finding {
     /// Other lines that the finding involves, such as unchanged code that the change breaks.
     #[serde(default)]
     pub also: Vec<Also>,
+    /// The path of a value from its source to the dangerous call, in the file of the finding; empty where no data flow was
+    /// followed.
+    #[serde(default)]
+    pub flow: Vec<FlowStep>,
     /// Commit of the range that contains the finding.
     pub commit: Option<String>,
     /// Severity of the finding.
@@ -387,6 +391,26 @@ pub struct Also {
     pub line: u32,
     /// The line without white space around it, secrets masked.
     pub quote: String,
+}
+
+/// A step of the path that a value takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowStep {
+    /// What happens there.
+    pub role: FlowRole,
+    /// Line on the new side, from 1.
+    pub line: u32,
+    /// The code of the step on one line, secrets masked.
+    pub quote: String,
+}
+
+/// What a step of a path does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowRole {
+    Source,
+    Through,
+    Sink,
 }
 
 /// A person's waiver of a finding, for one run.

@@ -1,5 +1,6 @@
-//! `rules list`, `rules explain ID`, `rules new ID`, `rules test DIR`.
+//! `rules list`, `rules explain ID`, `rules new ID`, `rules test DIR`, `rules eval DIR`.
 
+mod eval;
 mod new;
 
 use super::Context;
@@ -52,6 +53,8 @@ enum Command {
         #[arg(value_name = "DIR")]
         path: PathBuf,
     },
+    /// Measure the built-in rules on labelled cases
+    Eval(eval::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -93,6 +96,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
             let template = if *structural { new::Template::Structural } else { new::Template::Pattern };
             print(&new::write(context, id, folder.as_deref(), template)?).map(|()| ExitStatus::Pass)
         }
+        Command::Eval(args) => eval::run(&context.dir, args),
         Command::Test { path } => test(&context.dir.join(path), path),
     }
 }

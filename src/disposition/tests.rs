@@ -30,6 +30,7 @@ fn finding(quote: &str) -> Finding {
         cwe: None,
         convention: None,
         also: Vec::new(),
+        flow: Vec::new(),
         references: Vec::new(),
     };
     Finding::sample(draft, Confidence::High)

@@ -263,6 +263,7 @@ mod tests {
             cwe: None,
             convention: None,
             also: Vec::new(),
+            flow: Vec::new(),
             references: Vec::new(),
         };
         Finding::sample(draft, Confidence::High)

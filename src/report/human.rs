@@ -252,6 +252,9 @@ fn finding(page: &mut Page<'_>, review: &Review, f: &Finding, news: bool) -> io:
     if news {
         page.prose_block(Line::new(), words::body(f), 2)?;
     }
+    if let Some(path) = words::flow(f, page.glyphs.arrow) {
+        page.wrapped(&Line::new().space(2).put(BOLD, "data flow: ").put(PLAIN, Inert::new(path)), 4)?;
+    }
     for also in words::also(f) {
         page.wrapped(&Line::new().space(2).put(BOLD, "also: ").put(PLAIN, Inert::new(also)), 4)?;
     }

@@ -228,6 +228,7 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
         line: lines.map(|l| l.first.get()),
         end_line: lines.map(|l| l.last.get()),
         also: f.also().iter().map(also).collect(),
+        flow: f.flow().iter().map(flow_step).collect(),
         commit: f.commit.map(|c| c.to_string()),
         severity: severity(f.severity()),
         category: match f.category() {
@@ -291,6 +292,15 @@ fn reproduction(r: &finding::Reproduction) -> wire::Reproduction {
 
 fn also(a: &finding::Also) -> wire::Also {
     wire::Also { file: a.file.to_wire(), line: a.line.get(), quote: a.quote.clone() }
+}
+
+fn flow_step(s: &finding::FlowStep) -> wire::FlowStep {
+    let role = match s.role {
+        finding::FlowRole::Source => wire::FlowRole::Source,
+        finding::FlowRole::Through => wire::FlowRole::Through,
+        finding::FlowRole::Sink => wire::FlowRole::Sink,
+    };
+    wire::FlowStep { role, line: s.line.get(), quote: s.quote.clone() }
 }
 
 fn severity(s: finding::Severity) -> wire::Severity {

@@ -8,8 +8,8 @@ use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Confidence, Decision, Disposition, Draft, Finding, Frame, FrameLine, LineSpan, Location, Severity,
-    Suppression, Waiver, arrange,
+    Also, Category, Confidence, Decision, Disposition, Draft, Finding, FlowRole, FlowStep, Frame, FrameLine, LineSpan,
+    Location, Severity, Suppression, Waiver, arrange,
 };
 use crate::review::{Note, PolicyInfo, Review, SourceInfo, SourceKind, Stat, TestResults};
 use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
@@ -40,6 +40,7 @@ pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: 
         cwe: None,
         convention: None,
         also: Vec::new(),
+        flow: Vec::new(),
         references: Vec::new(),
     };
     Sketch { draft, confidence: Confidence::High, frame: None }
@@ -101,6 +102,12 @@ impl Sketch {
     pub(crate) fn also(mut self, path: &str, line: u32, quote: &str) -> Self {
         let line = LineNo::new(line).unwrap();
         self.draft.also.push(Also { file: RepoPath::from(path), line, quote: quote.to_owned() });
+        self
+    }
+
+    /// Adds a step of the path of a value.
+    pub(crate) fn step(mut self, role: FlowRole, line: u32, quote: &str) -> Self {
+        self.draft.flow.push(FlowStep { line: LineNo::new(line).unwrap(), role, quote: quote.to_owned() });
         self
     }
 
@@ -311,6 +318,9 @@ pub(crate) fn full() -> Review {
                 b" \treturn out.Run()",
             ],
         )
+        .step(FlowRole::Source, 36, "r.URL.Query().Get(\"dir\")")
+        .step(FlowRole::Through, 41, "dir")
+        .step(FlowRole::Sink, 42, "exec.Command(\"sh\", \"-c\", \"ls \"+dir)")
         .also("cmd/serve/route.go", 7, "go list(r.URL.Path)")
         .cwe(78)
         .done(),

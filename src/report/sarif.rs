@@ -12,7 +12,7 @@ mod rule;
 use self::rule::sentence;
 use super::words::{self, columns, inside, placed, somewhere, worst};
 use crate::diff::{LineNo, RepoPath};
-use crate::finding::{Also, Finding, LineSpan, Location, Origin, Severity};
+use crate::finding::{Also, Finding, FlowStep, LineSpan, Location, Origin, Severity};
 use crate::review::Review;
 use crate::untrusted;
 use serde_json::{Value, json};
@@ -250,6 +250,7 @@ fn result(
     if !f.also().is_empty() {
         r.related_locations = Some((1i64..).zip(f.also()).map(|(id, also)| related(id, also)).collect());
     }
+    r.code_flows = code_flow(f).map(|flow| vec![flow]);
     let fingerprint = f.fingerprint().as_str();
     r.partial_fingerprints = Some(BTreeMap::from([
         // The name under which GitHub looks for one, in the form of its own.
@@ -313,6 +314,26 @@ fn related(id: i64, also: &Also) -> sarif::Location {
     physical.region = Some(sarif::Region { start_line: Some(i64::from(also.line.get())), ..Default::default() });
     let text = untrusted::plain(&also.quote);
     sarif::Location { id: Some(id), message: Some(message(text)), ..location(physical) }
+}
+
+/// Returns the path of a value from its source to its sink, where the finding has one.
+fn code_flow(f: &Finding) -> Option<sarif::CodeFlow> {
+    let path = f.file().filter(|_| !f.flow().is_empty())?;
+    let locations: Vec<_> = f.flow().iter().map(|s| flow_location(path, s)).collect();
+    let thread = sarif::ThreadFlow::builder().locations(locations).build();
+    Some(sarif::CodeFlow::builder().thread_flows(vec![thread]).build())
+}
+
+fn flow_location(path: &RepoPath, step: &FlowStep) -> sarif::ThreadFlowLocation {
+    let mut physical = physical(path);
+    physical.region = Some(sarif::Region { start_line: Some(i64::from(step.line.get())), ..Default::default() });
+    let text = untrusted::plain(&step.quote);
+    let at = sarif::Location { message: Some(message(text)), ..location(physical) };
+    sarif::ThreadFlowLocation {
+        location: Some(at),
+        kinds: Some(vec![step.role.name().to_owned()]),
+        ..Default::default()
+    }
 }
 
 /// Returns the lines around a finding, where they are known in full and are more than the finding's own:

@@ -4,7 +4,7 @@ use super::{counted, dispositioned, plural, suppressed, totals};
 use crate::ai::{Missing, Usage};
 use crate::diff::ObjectId;
 use crate::error::ExitStatus;
-use crate::finding::{Category, Finding, Frame, FrameLine, Location, Severity};
+use crate::finding::{Category, Finding, FlowStep, Frame, FrameLine, Location, Severity};
 use crate::request::OnTestFailure;
 use crate::review::Review;
 use crate::untrusted;
@@ -16,6 +16,14 @@ use std::time::Duration;
 
 /// The longest message, help or failure of a finding, in bytes, in formats whose readers set limits.
 pub(super) const PROSE: usize = 4_000;
+
+/// Bytes of a step of a path that are shown.
+const STEP: usize = 80;
+/// Steps of a path that are shown, and how many of them before those that are left out.
+const STEPS: usize = 6;
+const STEPS_BEFORE: usize = 3;
+/// What stands between two steps of a path.
+pub(super) const ARROW: &str = " → ";
 
 /// The longest line of another place of a finding, in bytes.
 const LINE: usize = 200;
@@ -326,6 +334,20 @@ pub(super) fn also(f: &Finding) -> impl Iterator<Item = String> {
     f.also().iter().map(|a| format!("{}:{}: {}", a.file.to_wire(), a.line, untrusted::clipped(&a.quote, LINE)))
 }
 
+/// Returns the path of a value on one line: `line 4 SOURCE → line 7 NAME → line 9 SINK`; `None` if the finding has none.
+/// It is foreign text, which the format escapes.
+pub(super) fn flow(f: &Finding, arrow: &str) -> Option<String> {
+    let steps = f.flow();
+    let named = |s: &FlowStep| format!("line {} {}", s.line, untrusted::clipped(&s.quote, STEP));
+    let left_out = steps.len().saturating_sub(STEPS);
+    let mut all: Vec<String> = steps.iter().take(STEPS_BEFORE).map(named).collect();
+    if left_out > 0 {
+        all.push(plural(left_out, "more step"));
+    }
+    all.extend(steps.iter().skip(STEPS_BEFORE + left_out).map(named));
+    (!all.is_empty()).then(|| all.join(arrow))
+}
+
 /// Why a finding does not count.
 pub(super) struct Aside<'f> {
     /// Such as `waived by ada` or `deferred by ada until 2026-01-31`. Foreign text.
@@ -398,8 +420,8 @@ pub(super) fn other_missing(review: &Review) -> Vec<&Missing> {
     review.models.missing.iter().filter(|m| !is_finding(m)).collect()
 }
 
-/// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, the other lines,
-/// failure, convention, dispute, help, and the replacement.
+/// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, the path of the
+/// data, the other lines, failure, convention, dispute, help, and the replacement.
 pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
     let text = |label, text: &'f str| Part::Text(label, untrusted::clipped(text.trim(), PROSE));
     let mut out = vec![text("", f.title())];
@@ -407,6 +429,7 @@ pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
         out.push(text("", body(f)));
     }
     out.extend(inside(f.commit, review).map(|text| Part::Text("", text.into())));
+    out.extend(flow(f, ARROW).map(|path| Part::Text("Data flow: ", path.into())));
     out.extend(also(f).map(|place| Part::Text("Also: ", place.into())));
     out.extend(reproduction(f).map(|text| Part::Text("Reproduced: ", text.into())));
     let labelled = [

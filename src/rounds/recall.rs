@@ -11,8 +11,8 @@ use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath, trim_line_en
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Confidence, Decision, Disposition, Draft, Evidence, Finding, Frame, FrameLine, LineSpan, Location,
-    Origin, Proof, Reproduction, Severity, Suppression, Waiver,
+    Also, Category, Confidence, Decision, Disposition, Draft, Evidence, Finding, FlowRole, FlowStep, Frame, FrameLine,
+    LineSpan, Location, Origin, Proof, Reproduction, Severity, Suppression, Waiver,
 };
 use crate::policy::Policy;
 use crate::request::OnTestFailure;
@@ -120,6 +120,7 @@ fn finding(f: &wire::Finding) -> Finding {
         rule_id: f.rule_id.clone(),
         location: f.file.as_deref().map(|file| Location { file: path(file), lines: span(f) }),
         also: f.also.iter().filter_map(also).collect(),
+        flow: f.flow.iter().filter_map(flow_step).collect(),
         severity: severity(f.severity),
         category: category(f.category),
         title: f.title.clone(),
@@ -173,6 +174,16 @@ fn reproduction(r: &wire::Reproduction) -> Reproduction {
 /// Returns another line of a recorded finding; `None` if it has no number.
 fn also(a: &wire::Also) -> Option<Also> {
     Some(Also { file: path(&a.file), line: LineNo::new(a.line)?, quote: a.quote.clone() })
+}
+
+/// Returns a step of a recorded path; `None` if it has no number.
+fn flow_step(s: &wire::FlowStep) -> Option<FlowStep> {
+    let role = match s.role {
+        wire::FlowRole::Source => FlowRole::Source,
+        wire::FlowRole::Through => FlowRole::Through,
+        wire::FlowRole::Sink => FlowRole::Sink,
+    };
+    Some(FlowStep { line: LineNo::new(s.line)?, role, quote: s.quote.clone() })
 }
 
 fn framed(f: &wire::Finding, files: &[(Option<String>, FileChange)]) -> Finding {

@@ -29,6 +29,7 @@ pub(super) fn claim(line: u32, title: &str) -> Finding {
         cwe: None,
         convention: None,
         also: Vec::new(),
+        flow: Vec::new(),
         evidence: vec!["quote".to_owned()],
         blocking: true,
         disputed: None,

@@ -73,6 +73,8 @@ pub(crate) enum Matcher {
     AwsSecretHalf,
     /// The data of Kubernetes Secrets: `super::leak::kube`.
     KubernetesData,
+    /// The analysis of data flow: `super::flow`, by the table of `super::scan::flow`.
+    Flow,
     /// Code that looks at the change itself: `super::change`.
     Change,
     /// A team's rule on the syntax tree: `super::structural`.

@@ -166,6 +166,7 @@ pub(crate) const MATCHERS: &[&str] = &[
     "hidden-utf16",
     "aws-secret-half",
     "kubernetes-data",
+    "flow",
     "change",
     STRUCTURAL,
 ];

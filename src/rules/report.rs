@@ -7,7 +7,7 @@ use super::suppress::{Counting, Directives, Sought};
 use super::{RuleSet, Unlisted, rewrite};
 use crate::diff::{FileChange, LineNo, RepoPath, blank_all};
 use crate::finding::listing::{self, Counted, Floor};
-use crate::finding::{Confidence, Draft, Finding, LineSpan, Location, Proof, Severity};
+use crate::finding::{Confidence, Draft, Finding, FlowStep, LineSpan, Location, Proof, Severity};
 use std::borrow::Cow;
 
 /// Where findings go.
@@ -37,6 +37,8 @@ pub struct Rest {
     /// counted.
     pub by_rule: Vec<Unlisted>,
     pub counted: Vec<Counted>,
+    /// A limit of time or size ended the analysis of data flow before the end of the file.
+    pub is_flow_partial: bool,
 }
 
 /// What a rule saw, beside what stands in its catalogue entry.
@@ -56,12 +58,32 @@ pub(super) struct Sighting<'a> {
     pub(super) hide: Option<(usize, usize)>,
     /// Whether the path leaves it in doubt that the rule is right here: the finding weighs less.
     pub(super) in_doubt: bool,
-    /// Whether the origin of the value decides and is unknown: the finding is a suggestion.
-    pub(super) of_unknown_origin: bool,
+    /// Where the value comes from, where that decides what the finding weighs.
+    pub(super) origin: ValueOrigin,
+    /// The path of the value; its quotes are masked.
+    pub(super) flow: &'a [FlowStep],
+    /// The weakness, where it is another one than the rule's.
+    pub(super) cwe: Option<u32>,
+    /// The confidence is at most this.
+    pub(super) confidence_max: Option<Confidence>,
     /// The title of the finding, if it is not the rule's.
     pub(super) title: Option<&'a str>,
     /// The new lines, where the rule itself has computed them.
     pub(super) replacement: Option<&'a str>,
+}
+
+/// Where a value comes from, as far as the change shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ValueOrigin {
+    /// From outside, or its origin does not matter: severity and confidence are those of the rule.
+    #[default]
+    Outside,
+    /// From the person who runs the program, its environment or its files: at most major, at most medium.
+    Local,
+    /// Whether the rule is right is not certain: a suggestion of low confidence.
+    Doubtful,
+    /// The change does not show it: a suggestion of low confidence.
+    Unknown,
 }
 
 /// The most findings of one rule in one file that are listed, and the most suppressed ones of all rules.
@@ -70,6 +92,8 @@ pub(super) const FINDINGS_MAX: u32 = 1000;
 const QUOTE_MAX: usize = 400;
 /// Why a finding is a suggestion.
 const UNKNOWN: &str = "the change does not show where the value comes from";
+/// Why a finding weighs less than its rule.
+const LOCAL: &str = "the value comes from whoever runs the program, not from a request";
 /// Bytes on each side of a secret that tell it from an equal one elsewhere.
 const IDENTITY_SIDE: usize = 256;
 /// Why a finding weighs less.
@@ -110,7 +134,11 @@ impl<'a> Reporter<'a> {
             let left = count.checked_sub(FINDINGS_MAX).filter(|n| *n > 0)?;
             Some(Unlisted { rule: self.rules.rule(u16::try_from(i).ok()?).id.clone().into_owned(), count: left })
         };
-        Rest { by_rule: self.counts.iter().enumerate().filter_map(unlisted).collect(), counted: self.counted }
+        Rest {
+            by_rule: self.counts.iter().enumerate().filter_map(unlisted).collect(),
+            counted: self.counted,
+            is_flow_partial: false,
+        }
     }
 
     /// Says which suppressing comments count, where the change is not the net one.
@@ -159,7 +187,7 @@ impl<'a> Reporter<'a> {
             suppressed = self.directives.find(text, languages, sought, self.counting);
         }
         let identity = identity(&sighting);
-        let severity = weigh(self.rules, index, sighting.in_doubt, sighting.of_unknown_origin);
+        let severity = weigh(self.rules, index, sighting.in_doubt, sighting.origin);
         if !self.lists(index, severity, suppressed.is_some(), &sighting) {
             let is_suppressed = suppressed.is_some();
             let counted = Counted::new(&rule.id, sighting.file, sighting.lines, identity, severity, is_suppressed);
@@ -206,7 +234,7 @@ impl<'a> Reporter<'a> {
 
     /// Returns a part of the file with its secrets hidden. The text around the part can reveal a secret, so the whole
     /// file is searched, once.
-    fn masked<'q>(&self, quote: &'q [u8]) -> Cow<'q, [u8]> {
+    pub(super) fn masked<'q>(&self, quote: &'q [u8]) -> Cow<'q, [u8]> {
         let text = self.file.and_then(FileChange::text).map(|t| &t.new);
         let part = text.and_then(|t| t.masked_part(quote, &|text| self.rules.hidden(text)));
         part.unwrap_or_else(|| self.rules.mask(quote))
@@ -214,10 +242,13 @@ impl<'a> Reporter<'a> {
 }
 
 /// Returns what a finding weighs.
-pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, of_unknown_origin: bool) -> Severity {
-    let severity = match of_unknown_origin {
-        true => rules.severity_set(index).unwrap_or(Severity::Suggestion),
-        false => rules.severity_of(index),
+pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOrigin) -> Severity {
+    let severity = match origin {
+        ValueOrigin::Outside => rules.severity_of(index),
+        ValueOrigin::Local => {
+            rules.severity_set(index).unwrap_or_else(|| rules.severity_of(index).min(Severity::Major))
+        }
+        ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_set(index).unwrap_or(Severity::Suggestion),
     };
     if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
 }
@@ -279,11 +310,16 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<
         Some(d) => format!("{}: {d}", stated.trim_end().trim_end_matches('.')),
         None => stated.trim_end().to_owned(),
     };
-    let severity = weigh(rules, index, s.in_doubt, s.of_unknown_origin);
-    let mut confidence = rule.confidence;
-    if s.of_unknown_origin {
-        confidence = Confidence::Low;
-        message = format!("{} ({UNKNOWN})", message.trim_end_matches('.'));
+    let severity = weigh(rules, index, s.in_doubt, s.origin);
+    let mut confidence = rule.confidence.min(s.confidence_max.unwrap_or(Confidence::High));
+    let why = match s.origin {
+        ValueOrigin::Outside | ValueOrigin::Doubtful => None,
+        ValueOrigin::Local => Some((Confidence::Medium, LOCAL)),
+        ValueOrigin::Unknown => Some((Confidence::Low, UNKNOWN)),
+    };
+    if let Some((most, why)) = why {
+        confidence = confidence.min(most);
+        message = format!("{} ({why})", message.trim_end_matches('.'));
     }
     if s.in_doubt {
         confidence = Confidence::Low;
@@ -300,9 +336,10 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<
         suggestion: rule.suggestion.as_ref().map(|t| t.trim_end().to_owned()),
         replacement: shown.replacement,
         quote: String::from_utf8_lossy(quote.trim_ascii()).into_owned(),
-        cwe: rule.cwe,
+        cwe: s.cwe.or(rule.cwe),
         convention: None,
         also: Vec::new(),
+        flow: s.flow.to_vec(),
         references: rule.references.iter().map(|r| r.clone().into_owned()).collect(),
     };
     Finding::new(Proof::rule(&rule.id, confidence), draft)

@@ -4,7 +4,7 @@ use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Place, Readings};
 use super::origin::Origins;
 use super::prose::{self, Purpose};
-use super::report::{self, Reporter, Rest, Sighting};
+use super::report::{self, Reporter, Rest, Sighting, ValueOrigin};
 use super::role::{self, Role};
 use super::secret::overlap::{Claim, Spared};
 use super::spans::{Lines, Spans};
@@ -18,6 +18,8 @@ use crate::finding::{Finding, LineSpan, Severity};
 use std::collections::HashSet;
 use std::ops::Range;
 
+pub(super) mod flow;
+pub(super) mod join;
 mod place;
 mod structural;
 
@@ -54,28 +56,8 @@ pub(super) fn file(
         rest.counted.extend(more.counted.into_iter().filter(|c| !known.contains(&c.on_line())));
         out.extend(found);
     }
-    drop_covered(rules, out, from);
+    join::same_flaws(rules, out, from);
     rest
-}
-
-/// Drops findings of rules that judge the origin of a value where a rule for that origin reports the same flaw on the
-/// same lines: `sh -c` with a value of the request is request data first.
-fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
-    let judges = |f: &Finding| rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).judges_origin);
-    let covers = |f: &&Finding| f.suppressed.is_none() && f.cwe().is_some() && !judges(f);
-    let covering: Vec<_> = out[from..].iter().filter(covers).map(|f| (flaw(f), f.severity())).collect();
-    if covering.is_empty() {
-        return;
-    }
-    let is_covered =
-        |f: &Finding| covering.iter().any(|(other, severity)| *other == flaw(f) && *severity >= f.severity());
-    let found = out.split_off(from);
-    out.extend(found.into_iter().filter(|f| !judges(f) || !is_covered(f)));
-}
-
-/// What a finding says, and where.
-fn flaw(f: &Finding) -> (Option<LineSpan>, Option<u32>) {
-    (f.lines().map(|l| LineSpan { columns: None, ..l }), f.cwe())
 }
 
 /// One pass over a file.
@@ -113,13 +95,15 @@ fn reading(
         placed: None,
         reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
+    let mut is_flow_partial = false;
     if let Some(text) = file.text() {
         scan.lines(text);
+        is_flow_partial = scope == Scope::All && is_first && !scan.flows(text);
     }
     if scope == Scope::All && is_first {
         change::scan(file, &mut scan.reporter);
     }
-    scan.reporter.rest()
+    Rest { is_flow_partial, ..scan.reporter.rest() }
 }
 
 /// What is known of a rule in this file.
@@ -468,7 +452,7 @@ impl<'a> Scan<'a> {
     fn claim(&self, hit: &Hit) -> Claim {
         let rules = self.reporter.rules;
         let (rule, columns) = (rules.rule(hit.rule), offsets(&hit.span));
-        let severity = report::weigh(rules, hit.rule, self.in_doubt(hit.rule), false);
+        let severity = report::weigh(rules, hit.rule, self.in_doubt(hit.rule), ValueOrigin::Outside);
         let knowledge = secret::overlap::knowledge(&rule.id);
         Claim { line: hit.line_index, columns, confidence: rule.confidence, knowledge, severity }
     }
@@ -490,7 +474,7 @@ impl<'a> Scan<'a> {
         let within = |r: &Range<usize>| (r.start - wide.start, r.end.min(wide.end) - wide.start);
         let hide = self.reporter.rules.rule(rule).secret.then(|| within(span));
         let in_doubt = self.in_doubt(rule);
-        let of_unknown_origin = self.is_of_unknown_origin(rule, line);
+        let is_unknown = self.is_of_unknown_origin(rule, line);
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines: Some(lines),
@@ -499,9 +483,8 @@ impl<'a> Scan<'a> {
             detail,
             hide,
             in_doubt,
-            of_unknown_origin,
-            title: None,
-            replacement: None,
+            origin: if is_unknown { ValueOrigin::Unknown } else { ValueOrigin::Outside },
+            ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);
     }

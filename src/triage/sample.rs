@@ -57,6 +57,7 @@ pub(super) fn finding(id: &str, file: Option<&str>, line: Option<u32>, severity:
         cwe: Some(502),
         convention: None,
         also: Vec::new(),
+        flow: Vec::new(),
         evidence: vec!["rule:python-yaml-unsafe-load".to_owned(), "quote".to_owned()],
         blocking: true,
         disputed: None,

@@ -489,7 +489,11 @@ fn docs_the_rules() {
          shows examples of bad and good code, and the exact scope of a rule.\n\nTo suppress a finding, write \
          `claude-reviewer: ignore[ID] reason` in a comment on the line or above it. A comment does not suppress an \
          exposed secret. To turn a rule off, add its ID to `[rules] disable` in the policy. See \
-         [Suppressions and waivers](configuration.md#suppressions-and-waivers).\n\nThe page is generated: \
+         [Suppressions and waivers](configuration.md#suppressions-and-waivers).\n\nRules whose ID ends with `-flow` \
+         follow a value from its source to the dangerous call; their findings show the path. What they do not see is in \
+         [Limitations](limitations.md#data-flow).\n\nThe rules are measured on labelled cases: \
+         `claude-reviewer rules eval fixtures/rules` prints which expected lines are found and which safe lines are \
+         flagged. [Development](development/README.md#measure-the-rules) describes the cases.\n\nThe page is generated: \
          `UPDATE=1 cargo test --test it docs_`.\n",
         rules.len()
     );

@@ -291,6 +291,7 @@ fn draft(path: &str, line: u32) -> Draft {
         cwe: None,
         convention: None,
         also: Vec::new(),
+        flow: Vec::new(),
         references: Vec::new(),
     }
 }

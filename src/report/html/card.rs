@@ -73,6 +73,9 @@ pub(super) fn write<'r>(
         let first = first as u64 + 1;
         out.raw("<p class=again>Same as <a href=#F").digits(first).raw(">F").digits(first).raw("</a>.\n");
     }
+    if let Some(path) = words::flow(f, words::ARROW) {
+        out.raw("<p><b>Data flow</b> <code>").text(&path).raw("</code></p>\n");
+    }
     for also in words::also(f) {
         out.raw("<p><b>Also</b> <code>").text(&also).raw("</code></p>\n");
     }
@@ -104,7 +107,7 @@ pub(super) fn write<'r>(
     }
     // A paragraph ends where the next one begins. A repeated message continues its paragraph.
     let is_plain = !is_news && f.failure().is_none() && f.convention().is_none() && f.disputed.is_none();
-    let is_plain = is_plain && f.also().is_empty() && f.replacement().is_none() && !f.blocking;
+    let is_plain = is_plain && f.also().is_empty() && f.flow().is_empty() && f.replacement().is_none() && !f.blocking;
     out.raw(if is_plain { " " } else { "<p class=fp>" });
     out.raw("Fingerprint <code>").text(f.fingerprint().as_str()).raw("</code>");
     if f.blocking {

@@ -1,7 +1,7 @@
 //! Lines for a terminal: coloured spans, wrapping, and the last guard before bytes leave.
 
 use crate::diff::RepoPath;
-use crate::report;
+use crate::report::{self, words};
 use crate::review::Review;
 use crate::untrusted::{self, Inert};
 use crate::verdict::Verdict;
@@ -29,6 +29,8 @@ pub(super) struct Glyphs {
     pub(super) bar: &'static str,
     pub(super) rule: &'static str,
     pub(super) ellipsis: &'static str,
+    /// Stands between the steps of a path.
+    pub(super) arrow: &'static str,
     pub(super) caret: &'static str,
     pub(super) blocking: &'static str,
     pub(super) warning: &'static str,
@@ -42,6 +44,7 @@ const ASCII: Glyphs = Glyphs {
     bar: "|",
     rule: "-",
     ellipsis: "...",
+    arrow: " -> ",
     caret: "^",
     blocking: "x",
     warning: "!",
@@ -56,6 +59,7 @@ const UNICODE: Glyphs = Glyphs {
     bar: "│",
     rule: "─",
     ellipsis: "…",
+    arrow: words::ARROW,
     caret: "^",
     blocking: "✖",
     warning: "▲",

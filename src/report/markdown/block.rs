@@ -89,6 +89,7 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
     if look.news && !words::body(f).trim().is_empty() {
         parts.push(text("", words::body(f)));
     }
+    parts.extend(words::flow(f, words::ARROW).map(|path| format!("**Data flow:** {}", code(path.as_bytes()))));
     parts.extend(words::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
     let reproduced = words::reproduction(f);
     let labelled = [

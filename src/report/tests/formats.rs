@@ -7,7 +7,8 @@ use crate::diff::{LineNo, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
 use crate::finding::{
-    Also, Category, Disposition, Finding, LineSpan, Location, Reproduction, Severity, Suppression, Waiver, arrange,
+    Also, Category, Disposition, Finding, FlowRole, FlowStep, LineSpan, Location, Reproduction, Severity, Suppression,
+    Waiver, arrange,
 };
 use crate::review::{Note, Review};
 use crate::untrusted;
@@ -79,6 +80,7 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
             at.file = path(n);
         }
         draft.also = vec![Also { file: path(50), line: LineNo::new(1).unwrap(), quote: with.to_owned() }];
+        draft.flow = FlowRole::ALL.map(|role| FlowStep { line: LineNo::FIRST, role, quote: with.to_owned() }).to_vec();
         let mut made = Finding::sample(draft, f.confidence());
         made.frame = f.frame.clone();
         for line in made.frame.iter_mut().flat_map(|f| &mut f.lines) {

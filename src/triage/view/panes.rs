@@ -10,7 +10,7 @@ use crate::diff::LineKind;
 use crate::disposition::Entry;
 use crate::report::paint::Kind;
 use crate::untrusted::pieces;
-use crate::wire::Disposition;
+use crate::wire::{Disposition, FlowRole};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -326,6 +326,9 @@ fn details(state: &State, theme: Theme, width: usize) -> Vec<Row> {
     if !f.evidence.is_empty() {
         field("evidence", &f.evidence.join(", "));
     }
+    for step in &f.flow {
+        field(flow_role(step.role), &format!("{}  {}", step.line, step.quote));
+    }
     for also in &f.also {
         field("also", &format!("{}:{}  {}", also.file, also.line, also.quote));
     }
@@ -334,6 +337,15 @@ fn details(state: &State, theme: Theme, width: usize) -> Vec<Row> {
     }
     field("fingerprint", &f.fingerprint);
     rows
+}
+
+/// Returns the label of a step of a path.
+fn flow_role(role: FlowRole) -> &'static str {
+    match role {
+        FlowRole::Source => "data from line",
+        FlowRole::Through => "through line",
+        FlowRole::Sink => "to line",
+    }
 }
 
 /// Returns what was decided on a finding, and what is proposed.

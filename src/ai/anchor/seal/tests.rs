@@ -270,6 +270,7 @@ fn draft_of(finding: &Finding) -> Draft {
         cwe: finding.cwe(),
         convention: None,
         also: Vec::new(),
+        flow: Vec::new(),
         references: Vec::new(),
     }
 }

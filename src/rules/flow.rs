@@ -1,0 +1,327 @@
+//! Flow of data inside a file: from sources such as a request's parameters to sinks such as a query's text.
+//!
+//! A file is parsed by tree-sitter, lowered to a small shape that is the same for every language (`shape.rs`, `lower/`),
+//! and run with abstract values (`run.rs`). What is a source, a sink or a sanitizer is knowledge in
+//! `knowledge/<language>.toml`. All limits are counts, so that the result is the same on every machine.
+
+mod call;
+mod constant;
+mod eval;
+mod guard;
+mod lower;
+mod method;
+mod paths;
+mod run;
+mod shape;
+mod sink;
+mod start;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::ops::ControlFlow;
+use table::{Role, Table};
+use tree_sitter::{Language, ParseOptions, Parser, Tree};
+
+/// Bytes of a file that is analysed.
+const MOST_BYTES: usize = 1 << 20;
+/// Steps of the parser: this, and one more for so many bytes.
+const PARSE_STEPS: usize = 5_000;
+const BYTES_PER_STEP: usize = 20;
+
+/// A language whose files can be analysed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowLanguage {
+    /// Python.
+    Python,
+    /// JavaScript, with JSX.
+    JavaScript,
+    /// TypeScript.
+    TypeScript,
+    /// TypeScript with JSX.
+    Tsx,
+    /// Java.
+    Java,
+    /// Kotlin.
+    Kotlin,
+    /// Go.
+    Go,
+    /// PHP.
+    Php,
+    /// Ruby.
+    Ruby,
+    /// C#.
+    CSharp,
+    /// C.
+    C,
+    /// C++.
+    Cpp,
+}
+
+impl FlowLanguage {
+    fn grammar(self) -> Language {
+        match self {
+            Self::Python => tree_sitter_python::LANGUAGE.into(),
+            Self::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
+            Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+            Self::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
+            Self::Java => tree_sitter_java::LANGUAGE.into(),
+            Self::Kotlin => tree_sitter_kotlin_ng::LANGUAGE.into(),
+            Self::Go => tree_sitter_go::LANGUAGE.into(),
+            Self::Php => tree_sitter_php::LANGUAGE_PHP.into(),
+            Self::Ruby => tree_sitter_ruby::LANGUAGE.into(),
+            Self::CSharp => tree_sitter_c_sharp::LANGUAGE.into(),
+            Self::C => tree_sitter_c::LANGUAGE.into(),
+            Self::Cpp => tree_sitter_cpp::LANGUAGE.into(),
+        }
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+        /// What a flow ends in.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind { $($(#[$doc])* $name,)* }
+
+        impl Kind {
+            /// Every kind, in the order of `format::KINDS`.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Returns the word of the tables.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => $word,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A statement of SQL.
+    Sql = "sql",
+    /// A query of a document database.
+    NoSql = "nosql",
+    /// A command of a shell or a program.
+    Command = "command",
+    /// Code that is run.
+    Code = "code",
+    /// Source of a template.
+    Template = "template",
+    /// A filter or name of LDAP.
+    Ldap = "ldap",
+    /// An XPath expression.
+    XPath = "xpath",
+    /// An XQuery expression.
+    XQuery = "xquery",
+    /// A header of a response.
+    Header = "header",
+    /// A line of a log.
+    Log = "log",
+    /// A format string.
+    Format = "format",
+    /// Markup that a browser reads.
+    Html = "html",
+    /// A path of a file.
+    Path = "path",
+    /// A path from an archive.
+    ZipSlip = "zipslip",
+    /// An address that the server requests.
+    Url = "url",
+    /// An address that the client is sent to.
+    Redirect = "redirect",
+    /// Data that becomes objects.
+    Deserialization = "deserialization",
+    /// XML whose entities are expanded.
+    Xml = "xml",
+    /// A regular expression.
+    Regex = "regex",
+    /// A class, method or property by name.
+    Reflection = "reflection",
+    /// Fields of a record, all at once.
+    MassAssignment = "mass-assignment",
+    /// Keys of an object that can change its prototype.
+    Prototype = "prototype",
+    /// What is stored in a session as trusted.
+    Trust = "trust",
+    /// A size, index or copy in memory.
+    Memory = "memory",
+    /// A header of a mail.
+    Email = "email",
+    /// A cell of a spreadsheet.
+    Csv = "csv",
+}
+
+impl Kind {
+    /// Returns the bit of the kind.
+    fn bit(self) -> u32 {
+        1 << (self as u32)
+    }
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// Data reaches a sink.
+    Flow(Kind),
+    /// A call is dangerous by itself: the ID of a rule.
+    Rule(&'static str),
+}
+
+/// How well a flow is proven. Later is stronger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Proof {
+    /// The value comes from the caller of an ordinary function.
+    Unknown,
+    /// The value comes from arguments, the environment, a file or a database.
+    Local,
+    /// The value comes from a request, a socket or a queue. Also: a call that is dangerous by itself.
+    Request,
+}
+
+/// How certain a finding is. Later is more certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Confidence {
+    /// Not certain.
+    Low,
+    /// Probable.
+    Medium,
+    /// Certain.
+    High,
+}
+
+/// What happens to the data at a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StepRole {
+    /// It enters.
+    Source,
+    /// It passes through.
+    Through,
+    /// It does harm.
+    Sink,
+}
+
+/// A place on the way of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// From 1.
+    pub line: u32,
+    /// The first byte in the file.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+    /// What happens here.
+    pub role: StepRole,
+}
+
+/// A finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// What it is about.
+    pub subject: Subject,
+    /// From the source to the sink. The sink is last.
+    pub steps: Vec<Step>,
+    /// How well it is proven.
+    pub proof: Proof,
+    /// What the source is, for people.
+    pub source_label: &'static str,
+    /// What the sink is, for people.
+    pub sink_label: &'static str,
+    /// A weakness other than the one of the subject.
+    pub cwe: Option<u32>,
+    /// How certain it is.
+    pub confidence: Confidence,
+}
+
+impl Flow {
+    /// Returns the last step: where the finding is.
+    pub fn sink(&self) -> Option<&Step> {
+        self.steps.last()
+    }
+}
+
+/// The findings of a file.
+#[derive(Clone, Debug, Default)]
+pub struct Analysis {
+    /// By place in the file.
+    pub flows: Vec<Flow>,
+    /// False: a limit of size or work ended the analysis early.
+    pub is_complete: bool,
+    /// Bytes that the parser read.
+    pub bytes_parsed: usize,
+}
+
+/// Returns true if the file may contain a sink or a call of interest.
+pub fn may_match(language: FlowLanguage, text: &[u8]) -> bool {
+    has_word(language, text, |role| matches!(role, Role::Sink(_) | Role::Call(_)))
+}
+
+/// Returns true if a text has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
+/// complete a flow.
+pub fn touches(language: FlowLanguage, text: &[u8]) -> bool {
+    has_word(language, text, |role| !matches!(role, Role::Type(_) | Role::Propagator(_)))
+}
+
+/// Returns the words of the rules that the tables name for calls.
+pub fn call_words() -> impl Iterator<Item = &'static str> {
+    let all = [
+        FlowLanguage::Python,
+        FlowLanguage::JavaScript,
+        FlowLanguage::Java,
+        FlowLanguage::Go,
+        FlowLanguage::Php,
+        FlowLanguage::Ruby,
+        FlowLanguage::CSharp,
+        FlowLanguage::C,
+    ];
+    all.into_iter().flat_map(|language| Table::of(language).calls).map(|call| call.rule)
+}
+
+/// Returns true if a word of the text ends a pattern with such a role.
+fn has_word(language: FlowLanguage, text: &[u8], counts: fn(Role) -> bool) -> bool {
+    let table = Table::of(language);
+    let ends = |word: &str| table.ending(word).iter().any(|p| counts(p.role));
+    let mut at = 0;
+    while let Some(first) = text.get(at) {
+        let rest = text.get(at..).unwrap_or_default();
+        let len = rest.iter().take_while(|b| is_word(**b)).count();
+        let is_end = match rest.get(..len).and_then(|w| std::str::from_utf8(w).ok()) {
+            Some("") => *first == b'`' && ends("`"),
+            Some(word) => ends(word),
+            None => false,
+        };
+        if is_end {
+            return true;
+        }
+        at += len.max(1);
+    }
+    false
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'!' | b'?') || b >= 0x80
+}
+
+/// Finds flows in a file.
+pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
+    if text.len() > MOST_BYTES {
+        return Analysis::default();
+    }
+    let Some(tree) = parse(language, text) else {
+        return Analysis { bytes_parsed: text.len(), ..Analysis::default() };
+    };
+    let module = lower::module(language, tree.root_node(), text);
+    let (flows, is_complete) = start::run(language, &module, text);
+    Analysis { flows, is_complete: is_complete && !module.is_partial, bytes_parsed: text.len() }
+}
+
+fn parse(language: FlowLanguage, text: &[u8]) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser.set_language(&language.grammar()).ok()?;
+    let mut steps = PARSE_STEPS + text.len() / BYTES_PER_STEP;
+    let mut stop = |_: &tree_sitter::ParseState| {
+        steps = steps.saturating_sub(1);
+        if steps > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut stop);
+    parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
+}

@@ -1,0 +1,834 @@
+//! Calls: of functions in this file, and of what the tables know.
+
+use super::Kind;
+use super::eval::{map_taints, proof_of};
+use super::paths::{Calling, PathId, Root};
+use super::run::{Frame, Run, THIS};
+use super::shape::{Arg, ClassId, ExprId, ExprKind, FunctionId, Mark, Span, Sym};
+use super::sink::{CallInfo, Given};
+use super::table::{Place, Role};
+use super::value::{Const, Env, Items, Taints, Value, What, join, join_taints};
+use std::hash::{Hash, Hasher};
+
+/// Calls of functions inside calls.
+const CALLS: usize = 4;
+/// Functions and methods that run a function for each item, or with the result, of what they are called on.
+const ITERATING: [&str; 40] = [
+    "map",
+    "forEach",
+    "filter",
+    "reduce",
+    "then",
+    "flatMap",
+    "some",
+    "every",
+    "find",
+    "each",
+    "select",
+    "collect",
+    "reject",
+    "let",
+    "also",
+    "run",
+    "apply",
+    "with",
+    "use",
+    "tap",
+    "each_with_index",
+    "inject",
+    "sort_by",
+    "any",
+    "all",
+    "ifPresent",
+    "Select",
+    "Where",
+    "ForEach",
+    "array_map",
+    "mapNotNull",
+    "each_pair",
+    "each_line",
+    "takeIf",
+    "findIndex",
+    "peek",
+    "anyMatch",
+    "sorted",
+    "associate",
+    "each_value",
+];
+/// Calls that look something up by data, and do not return the data.
+const LOOKUPS: [&str; 44] = [
+    "find",
+    "findone",
+    "findbyid",
+    "findall",
+    "findfirst",
+    "findunique",
+    "findbypk",
+    "fetch",
+    "fetchall",
+    "fetchone",
+    "query",
+    "execute",
+    "save",
+    "create",
+    "insert",
+    "insertone",
+    "updateone",
+    "deleteone",
+    "update",
+    "delete",
+    "destroy",
+    "count",
+    "exists",
+    "lookup",
+    "load",
+    "where",
+    "find_by",
+    "filter_by",
+    "get_or_404",
+    "get_object_or_404",
+    "first_or_404",
+    "findbyusername",
+    "findbyemail",
+    "executequery",
+    "executeupdate",
+    "exec",
+    "select",
+    "raw",
+    "authenticate",
+    "send",
+    "post",
+    "request",
+    "saveall",
+    "findoneby",
+];
+
+/// What a callee is.
+struct Callee {
+    path: Option<PathId>,
+    name: Option<Sym>,
+    receiver: Option<(ExprId, Value)>,
+    value: Value,
+}
+
+impl<'m> Run<'m> {
+    /// Evaluates an argument.
+    pub(super) fn argument(&mut self, a: &Arg) -> Given {
+        let value = match &self.module.expr(a.value).kind {
+            // It runs when it is known who calls it.
+            ExprKind::Function(f) => Value { what: What::Function(*f), ..Value::default() },
+            _ => self.eval(a.value),
+        };
+        Given { keyword: a.keyword, value, expr: a.value, is_spread: a.is_spread }
+    }
+
+    /// Evaluates an argument again, without effects.
+    pub(super) fn given(&mut self, a: &Arg) -> Given {
+        let value = self.quiet(a.value);
+        Given { keyword: a.keyword, value, expr: a.value, is_spread: a.is_spread }
+    }
+
+    /// Evaluates an expression again, without effects and findings.
+    pub(super) fn quiet(&mut self, id: ExprId) -> Value {
+        match &self.module.expr(id).kind {
+            ExprKind::Text(t) => return Value::constant(Const::Text(t.clone())),
+            ExprKind::Int(i) => return Value::constant(Const::Int(*i)),
+            ExprKind::Bool(b) => return Value::constant(Const::Bool(*b)),
+            ExprKind::Null => return Value::constant(Const::Null),
+            ExprKind::Function(f) => return Value { what: What::Function(*f), ..Value::default() },
+            _ => {}
+        }
+        let (env, is_alive) = (self.env.clone(), self.is_alive);
+        self.silence += 1;
+        let v = self.eval(id);
+        self.silence -= 1;
+        (self.env, self.is_alive) = (env, is_alive);
+        v
+    }
+
+    fn callee(&mut self, id: ExprId) -> Callee {
+        let module = self.module;
+        match &module.expr(id).kind {
+            ExprKind::Member { of, name } => {
+                let base = self.eval(*of);
+                let path = self.paths.member(base.path, *name, module.word(*name));
+                let value = self.callable(&base, *name);
+                Callee { path: Some(path), name: Some(*name), receiver: Some((*of, base)), value }
+            }
+            ExprKind::Name(name) => {
+                let value = self.callable_name(*name);
+                let path = match (&value.what, value.path) {
+                    (_, Some(p)) => Some(p),
+                    (What::Other, None) => None,
+                    (_, None) => Some(self.free(*name)),
+                };
+                Callee { path, name: Some(*name), receiver: None, value }
+            }
+            _ => {
+                let value = self.eval(id);
+                Callee { path: value.path, name: None, receiver: None, value }
+            }
+        }
+    }
+
+    /// Returns a function of this file that a member of a value is.
+    fn callable(&mut self, base: &Value, name: Sym) -> Value {
+        if let What::Instance(c) | What::Class(c) = base.what {
+            if let Some(f) = self.method(c, name) {
+                return Value { what: What::Function(f), ..Value::default() };
+            }
+            // `Class.new(…)`.
+            if let (What::Class(_), "new") = (base.what, self.module.word(name)) {
+                return base.clone();
+            }
+        }
+        let key = super::value::Key::Text(self.module.word(name).into());
+        base.items.as_ref().and_then(|i| i.keys.get(&key)).cloned().unwrap_or_default()
+    }
+
+    fn callable_name(&mut self, name: Sym) -> Value {
+        let variable = self.variable(name);
+        if let Some(v) = self.env.get(variable).or_else(|| self.globals.get(variable)) {
+            return v.clone();
+        }
+        if let Some(f) = self.class().and_then(|c| self.method(c, name)) {
+            return Value { what: What::Function(f), ..Value::default() };
+        }
+        if let Some(f) = self.functions.get(&name) {
+            return Value { what: What::Function(*f), ..Value::default() };
+        }
+        if let Some(c) = self.classes.get(&name).copied() {
+            return Value { what: What::Class(c), path: self.base_path(c), ..Value::default() };
+        }
+        // A method of a base class that is not in this file.
+        let path = self.free(name);
+        if self.paths.root_of(path) == Root::Free
+            && let Some(base) = self.class().and_then(|c| self.base_path(c))
+        {
+            let member = self.paths.member(Some(base), name, self.module.word(name));
+            let called = self.paths.call(member, Calling::Plain);
+            let bare = self.paths.call(path, Calling::Plain);
+            if self.paths.hits(bare).is_empty() && !self.paths.hits(called).is_empty() {
+                return Value::at(member);
+            }
+        }
+        Value::at(path)
+    }
+
+    /// Returns a method of a class or of its bases in this file.
+    pub(super) fn method(&self, class: ClassId, name: Sym) -> Option<FunctionId> {
+        let mut at = class;
+        for _ in 0..6 {
+            let c = self.module.classes.get(at.0 as usize)?;
+            let named = |f: &&FunctionId| self.module.functions.get(f.0 as usize).is_some_and(|x| x.name == Some(name));
+            if let Some(f) = c.methods.iter().find(named) {
+                return Some(*f);
+            }
+            at = *c.bases.iter().find_map(|b| self.classes.get(b))?;
+        }
+        None
+    }
+
+    /// Returns the path of the first base of a class that is not in this file.
+    pub(super) fn base_path(&mut self, class: ClassId) -> Option<PathId> {
+        let mut at = class;
+        for _ in 0..6 {
+            let c = self.module.classes.get(at.0 as usize)?;
+            match c.bases.iter().find_map(|b| self.classes.get(b)) {
+                Some(next) if *next != at => at = *next,
+                _ => {
+                    let base = *c.bases.first()?;
+                    return self.type_path(base);
+                }
+            }
+        }
+        None
+    }
+
+    /// Evaluates a call.
+    pub(super) fn call(&mut self, id: ExprId, callee: ExprId, args: &'m [Arg], span: Span) -> Value {
+        let target = self.callee(callee);
+        let given: Vec<Given> = args.iter().map(|a| self.argument(a)).collect();
+        let mut target = target;
+        let mut path = target.path.map(|p| self.paths.call(p, Calling::Plain));
+        if let (Some((of, _)), Some(name)) = (&target.receiver, target.name)
+            && path.is_none_or(|p| self.paths.hits(p).is_empty())
+            && let Some(own) = self.own_path(*of, name)
+        {
+            let called = self.paths.call(own, Calling::Plain);
+            if !self.paths.hits(called).is_empty() {
+                (target.path, path) = (Some(own), Some(called));
+            }
+        }
+        let at = self.member_span(callee, span);
+        let mut result = self.apply(&target, path, &given, at, id);
+        if let Some(v) = self.run_callbacks(&target, &given, at) {
+            result = v;
+        }
+        self.typed_result(result, path, &target, Calling::Plain)
+    }
+
+    /// Evaluates `new`.
+    pub(super) fn create(&mut self, id: ExprId, class: ExprId, args: &'m [Arg], span: Span) -> Value {
+        let target = self.callee(class);
+        let given: Vec<Given> = args.iter().map(|a| self.argument(a)).collect();
+        let path = target.path.map(|p| self.paths.call(p, Calling::New));
+        let target = Callee { receiver: None, ..target };
+        let result = self.apply(&target, path, &given, span, id);
+        self.run_callbacks(&target, &given, span);
+        self.typed_result(result, path, &target, Calling::New)
+    }
+
+    /// Gives the result of a call a path or a type.
+    fn typed_result(&mut self, v: Value, path: Option<PathId>, target: &Callee, calling: Calling) -> Value {
+        if v.path.is_some() || v.constant.is_some() || v.what != What::Other {
+            return v;
+        }
+        let Some(path) = path else { return v };
+        let is_class =
+            |w: &str| w.starts_with(|c: char| c.is_ascii_uppercase()) && w.contains(|c: char| c.is_ascii_lowercase());
+        let is_new = calling == Calling::New
+            || target.name.is_some_and(|n| {
+                is_class(self.module.word(n))
+                    && target.receiver.as_ref().is_none_or(|(_, r)| {
+                        r.path.is_some_and(|p| {
+                            self.paths.root_of(p) != Root::Unknown && !self.paths.text(p).ends_with("()")
+                        })
+                    })
+            });
+        if is_new && !matches!(self.language, super::FlowLanguage::Go | super::FlowLanguage::CSharp)
+            || calling == Calling::New
+        {
+            return Value { path: target.path, ..v };
+        }
+        Value { path: Some(path), ..v }
+    }
+
+    /// Applies a call.
+    fn apply(&mut self, target: &Callee, path: Option<PathId>, given: &[Given], span: Span, id: ExprId) -> Value {
+        let receiver = target.receiver.as_ref().map(|(e, v)| (*e, v));
+        let info = CallInfo { args: given, receiver, span };
+        if let Some(p) = path {
+            self.check_call(p, &info, false);
+        }
+        if let Some(v) = self.local(target, given, span) {
+            return v;
+        }
+        let word = target.name.map(|n| self.module.word(n)).unwrap_or_default();
+        if let Some(v) = self.module_of(word, target, given) {
+            return v;
+        }
+        let hits = path.map(|p| self.paths.hits(p)).unwrap_or_else(|| [].into());
+        let mut sources: Taints = None;
+        let mut ty: Option<PathId> = None;
+        let mut clean: Option<u32> = None;
+        let mut result: Option<Value> = None;
+        for hit in hits.iter().filter(|h| !h.write) {
+            match hit.role {
+                Role::Source(i) => {
+                    let Some(s) = self.table.sources.get(usize::from(i)) else { continue };
+                    if !self.all_hold(s.when, &info) || self.any_holds(s.unless, &info) {
+                        continue;
+                    }
+                    let data = self.origin(span, s.label, proof_of(s.kind), s.clean);
+                    for place in s.args {
+                        match place {
+                            Place::Result => sources = join_taints(&sources, &data),
+                            _ => self.fill(*place, &info, &data, true),
+                        }
+                    }
+                }
+                Role::Type(i) => {
+                    let Some(t) = self.table.types.get(usize::from(i)) else { continue };
+                    if !self.all_hold(t.when, &info) || self.any_holds(t.unless, &info) {
+                        continue;
+                    }
+                    let path = self.paths.root(t.is, Root::Known);
+                    for place in t.to {
+                        match (place, info.receiver) {
+                            (Place::Receiver, Some((e, old))) => {
+                                let old = Value { path: Some(path), ..old.clone() };
+                                self.store(e, old);
+                            }
+                            (Place::Result, _) if ty.is_none() => ty = Some(path),
+                            (Place::Arg(n), _) => {
+                                if let Some((e, v)) = info.at(*n).map(|a| (a.expr, a.value.clone())) {
+                                    self.store(e, Value { path: Some(path), ..v });
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                Role::Sanitizer(i) => {
+                    let Some(s) = self.table.sanitizers.get(usize::from(i)) else { continue };
+                    if self.all_hold(s.when, &info) && !self.any_holds(s.unless, &info) {
+                        clean = Some(clean.unwrap_or_default() | s.kinds);
+                    }
+                }
+                Role::Propagator(i) => {
+                    let Some(p) = self.table.propagators.get(usize::from(i)) else { continue };
+                    if result.is_some() || !self.all_hold(p.when, &info) || self.any_holds(p.unless, &info) {
+                        continue;
+                    }
+                    if let Some(a) = p.same.and_then(|n| info.at(n)) {
+                        result = Some(a.value.clone());
+                        continue;
+                    }
+                    let data = self.data_of(p.from, &info);
+                    let mut to_result: Taints = None;
+                    for place in p.to {
+                        match place {
+                            Place::Result => to_result = join_taints(&to_result, &data),
+                            _ => self.fill(*place, &info, &data, p.strong),
+                        }
+                    }
+                    result = Some(Value::tainted(to_result));
+                }
+                Role::Sink(_) | Role::Guard(_) | Role::Call(_) => {}
+            }
+        }
+        let is_tabled = result.is_some();
+        let mut v = match result {
+            Some(v) => v,
+            None => match self.builtin(word, target.receiver.as_ref(), given, id, span) {
+                Some(v) => v,
+                None => self.default_result(word, target, given, span),
+            },
+        };
+        match clean {
+            Some(kinds) => v = v.clean(kinds),
+            None if !is_tabled && v.taints.is_some() && hits.is_empty() => v = by_name(word, v),
+            None => {}
+        }
+        if sources.is_some() {
+            v = v.with(&sources);
+        }
+        if let Some(ty) = ty {
+            v.path = Some(ty);
+        }
+        v
+    }
+
+    /// Returns the data at places of a call.
+    fn data_of(&self, places: &[Place], call: &CallInfo<'_>) -> Taints {
+        let mut out: Taints = None;
+        for p in places {
+            let mut add = |v: &Value| out = join_taints(&out, &v.deep());
+            match p {
+                Place::Arg(i) => call.at(*i).into_iter().for_each(|a| add(&a.value)),
+                Place::From(i) => call.args.iter().skip(usize::from(*i)).for_each(|a| add(&a.value)),
+                Place::All => call.args.iter().for_each(|a| add(&a.value)),
+                Place::Receiver => call.receiver.into_iter().for_each(|(_, v)| add(v)),
+                Place::Keyword(k) => {
+                    let is = |a: &&Given| a.keyword.is_some_and(|n| self.module.word(n) == *k);
+                    call.args.iter().filter(is).for_each(|a| add(&a.value));
+                }
+                Place::Spread => call.args.iter().filter(|a| a.is_spread).for_each(|a| add(&a.value)),
+                Place::Result => {}
+            }
+        }
+        out
+    }
+
+    /// Gives data to a place of a call.
+    fn fill(&mut self, place: Place, call: &CallInfo<'_>, data: &Taints, is_strong: bool) {
+        let mut targets: Vec<(ExprId, Value)> = Vec::new();
+        match place {
+            Place::Arg(i) => targets.extend(call.at(i).map(|a| (a.expr, a.value.clone()))),
+            Place::From(i) => targets.extend(call.args.iter().skip(usize::from(i)).map(|a| (a.expr, a.value.clone()))),
+            Place::All => targets.extend(call.args.iter().map(|a| (a.expr, a.value.clone()))),
+            Place::Receiver => targets.extend(call.receiver.map(|(e, v)| (e, v.clone()))),
+            Place::Keyword(_) | Place::Spread | Place::Result => {}
+        }
+        for (expr, old) in targets {
+            let taints = if is_strong { data.clone() } else { join_taints(&old.taints, data) };
+            let v = Value { taints, path: old.path, what: old.what, ..Value::default() };
+            let v = self.through(v, call.span);
+            self.store(expr, v);
+        }
+    }
+
+    /// What an unknown call returns: the data of the receiver and the arguments.
+    fn default_result(&mut self, word: &str, target: &Callee, given: &[Given], span: Span) -> Value {
+        let mut taints: Taints = None;
+        let mut own: Taints = None;
+        if let Some((_, base)) = &target.receiver {
+            own = base.deep();
+        } else if target.name.is_none() {
+            own = target.value.deep();
+        }
+        for a in given {
+            taints = join_taints(&taints, &a.value.deep());
+        }
+        // What a method of something clean looks up by data is not that data.
+        let is_lookup = LOOKUPS.contains(&word.to_ascii_lowercase().as_str());
+        if is_lookup && own.is_none() {
+            taints = None;
+        }
+        let predicate = ["is_", "has_", "can_"].iter().any(|p| word.starts_with(p))
+            || (word.len() > 2
+                && (word.starts_with("is") || word.starts_with("has"))
+                && word.as_bytes().get(if word.starts_with("is") { 2 } else { 3 }).is_some_and(u8::is_ascii_uppercase))
+            || word.ends_with('?');
+        if predicate {
+            return Value::default();
+        }
+        taints = join_taints(&own, &taints);
+        if taints.is_none() {
+            return Value::default();
+        }
+        self.through(Value::tainted(taints), span)
+    }
+
+    /// `require("x")`: the module.
+    fn module_of(&mut self, word: &str, target: &Callee, given: &[Given]) -> Option<Value> {
+        if !matches!(word, "require" | "import" | "__import__" | "import_module")
+            || target.receiver.is_some() && word != "import_module"
+        {
+            return None;
+        }
+        let name = given.first()?.value.constant.as_ref()?.text()?.clone();
+        Some(Value::at(self.module_path(&name)))
+    }
+
+    /// Returns the path of a module. One of the project itself is unknown.
+    pub(super) fn module_path(&mut self, path: &str) -> PathId {
+        let path = path.strip_prefix("node:").unwrap_or(path);
+        if path.starts_with(['.', '/', '~']) {
+            let last = path.rsplit(['.', '/']).next().unwrap_or_default();
+            return self.paths.root(&format!("?.{last}"), Root::Unknown);
+        }
+        self.paths.root(path, Root::Known)
+    }
+
+    /// Calls a function or class of this file.
+    fn local(&mut self, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
+        match target.value.what {
+            What::Function(f) => {
+                let function = self.module.functions.get(f.0 as usize)?;
+                let this = match (&target.receiver, function.class) {
+                    (Some((_, v)), Some(_)) if matches!(v.what, What::Instance(_)) => Some(v.clone()),
+                    (None, Some(_)) if !function.is_static => self.env.get(THIS).cloned(),
+                    _ => None,
+                };
+                let has_this = this.is_some();
+                let (v, after) = self.invoke(f, this, given, span);
+                if let (true, Some(after)) = (has_this, after) {
+                    match &target.receiver {
+                        Some((e, _)) => self.store(*e, after),
+                        None => self.env.set(THIS, after),
+                    }
+                }
+                Some(v)
+            }
+            What::Class(c) => Some(self.construct(c, given, span)),
+            What::Instance(_) | What::Other => None,
+        }
+    }
+
+    /// Makes an object of a class of this file.
+    fn construct(&mut self, class: ClassId, given: &[Given], span: Span) -> Value {
+        let path = self.base_path(class);
+        let fresh = self.fresh(class);
+        let mut object = Value { what: What::Instance(class), path, ..fresh };
+        let constructor = self.constructor(class);
+        match constructor {
+            Some(f) => {
+                let (_, after) = self.invoke(f, Some(object.clone()), given, span);
+                if let Some(after) = after {
+                    object = after;
+                }
+            }
+            None => {
+                // A record: the arguments are in it.
+                for a in given {
+                    match a.keyword {
+                        Some(k) => {
+                            object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone())
+                        }
+                        None => object.taints = join_taints(&object.taints, &a.value.deep()),
+                    }
+                }
+            }
+        }
+        Value { what: What::Instance(class), ..object }
+    }
+
+    pub(super) fn constructor(&self, class: ClassId) -> Option<FunctionId> {
+        let mut at = class;
+        for _ in 0..6 {
+            let c = self.module.classes.get(at.0 as usize)?;
+            let is = |f: &&FunctionId| self.module.functions.get(f.0 as usize).is_some_and(|x| x.is_constructor);
+            if let Some(f) = c.methods.iter().find(is) {
+                return Some(*f);
+            }
+            at = *c.bases.iter().find_map(|b| self.classes.get(b))?;
+        }
+        None
+    }
+
+    /// Calls a function with arguments. Returns its result and the object after it.
+    pub(super) fn invoke(
+        &mut self,
+        f: FunctionId,
+        this: Option<Value>,
+        given: &[Given],
+        span: Span,
+    ) -> (Value, Option<Value>) {
+        let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
+        let running = self.frames.iter().filter(|x| x.function.is_some()).count();
+        let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
+        if running > CALLS || is_recursive || !self.enter() {
+            let mut taints: Taints = None;
+            given.iter().for_each(|a| taints = join_taints(&taints, &a.value.deep()));
+            return (Value::tainted(taints), this);
+        }
+        let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
+        let mut hasher = std::hash::DefaultHasher::new();
+        (self.silence > 0, self.frames.is_empty()).hash(&mut hasher);
+        for a in given {
+            a.keyword.hash(&mut hasher);
+            a.is_spread.hash(&mut hasher);
+            a.value.feed(&mut hasher, 0);
+        }
+        if let Some(t) = &this {
+            t.feed(&mut hasher, 0);
+        }
+        let key = (f, hasher.finish());
+        if !is_nested && let Some((v, after)) = self.memo.get(&key) {
+            let out = (v.clone(), after.clone());
+            self.leave();
+            return out;
+        }
+        let params = self.bound(f, given, span);
+        let (v, after) = self.body(f, this, params, false);
+        let v = match function.ty {
+            Some(ty) if v.path.is_none() => self.typed(v, ty),
+            _ => v,
+        };
+        if !is_nested {
+            self.memo.insert(key, (v.clone(), after.clone()));
+        }
+        self.leave();
+        (v, after)
+    }
+
+    /// Returns the values of the parameters of a call.
+    fn bound(&mut self, f: FunctionId, given: &[Given], span: Span) -> Vec<Value> {
+        let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
+        let mut positional = given.iter().filter(|a| a.keyword.is_none());
+        let mut spread: Option<Value> = None;
+        let mut out = Vec::new();
+        for p in &function.params {
+            let named = given.iter().find(|a| a.keyword.is_some() && a.keyword == p.name);
+            let v = if let Some(a) = named {
+                a.value.clone()
+            } else if p.is_variadic {
+                let mut list = Value::collection(Items { is_list: true, ..Items::default() });
+                positional.by_ref().for_each(|a| list.push(a.value.clone()));
+                for a in given.iter().filter(|a| a.keyword.is_some()) {
+                    list.taints = join_taints(&list.taints, &a.value.taints);
+                }
+                list
+            } else if let Some(s) = &spread {
+                s.clone()
+            } else {
+                match positional.next() {
+                    Some(a) if a.is_spread => {
+                        let item = a.value.item(None);
+                        spread = Some(item.clone());
+                        item
+                    }
+                    Some(a) => a.value.clone(),
+                    None => p.default.map(|d| self.eval(d)).unwrap_or_default(),
+                }
+            };
+            let v = match p.ty {
+                Some(ty) => self.typed(v, ty),
+                None => v,
+            };
+            let v = self.through(v, span);
+            out.push(self.through(v, p.span));
+        }
+        out
+    }
+
+    /// Runs a function's body with values of its parameters.
+    pub(super) fn body(
+        &mut self,
+        f: FunctionId,
+        this: Option<Value>,
+        params: Vec<Value>,
+        is_handler: bool,
+    ) -> (Value, Option<Value>) {
+        let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
+        let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
+        let outer = (self.env.clone(), self.is_alive);
+        if !is_nested {
+            self.env = Env::default();
+        }
+        self.is_alive = true;
+        if let Some(t) = this {
+            self.env.set(THIS, t);
+        }
+        self.frames.push(Frame {
+            function: Some(f),
+            class: function.class,
+            receiver: function.receiver,
+            is_handler,
+            ..Frame::default()
+        });
+        for (p, v) in function.params.iter().zip(params) {
+            if let Some(name) = p.name {
+                self.env.set(name, v.clone());
+            }
+            if let Some(pattern) = p.pattern {
+                self.bind(pattern, v);
+            }
+        }
+        let last = match function.body.last() {
+            Some(s) if function.returns_last => match &s.kind {
+                super::shape::StmtKind::Expr(id) => Some(*id),
+                _ => None,
+            },
+            _ => None,
+        };
+        let count = function.body.len() - usize::from(last.is_some());
+        self.block(function.body.get(..count).unwrap_or_default());
+        if self.is_alive {
+            let v = last.map(|id| self.eval(id)).unwrap_or_default();
+            if last.is_some() || self.frame().result.is_none() {
+                if is_handler && let Some(id) = last {
+                    self.check_returned(id, &v, function.span);
+                }
+                self.give_value(v);
+            } else {
+                let this = self.env.get(THIS).cloned();
+                let env = std::mem::take(&mut self.env);
+                let frame = self.frame();
+                frame.this = match (&frame.this, this) {
+                    (Some(a), Some(b)) => Some(join(a, &b)),
+                    (a, b) => b.or_else(|| a.clone()),
+                };
+                frame.ends = super::run::join_envs(frame.ends.take(), Some(env));
+            }
+        }
+        let frame = self.frames.pop().unwrap_or_default();
+        (self.env, self.is_alive) = outer;
+        if is_nested && let Some(ends) = &frame.ends {
+            let names: Vec<Sym> = function.params.iter().filter_map(|p| p.name).collect();
+            self.env.absorb(ends, &names);
+        }
+        (frame.result.unwrap_or_default(), frame.this)
+    }
+
+    /// Runs function literals and functions by name that a call takes. Returns the call's result, if they decide it.
+    fn run_callbacks(&mut self, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
+        let word = target.name.map(|n| self.module.word(n)).unwrap_or_default();
+        let mut result = None;
+        for a in given {
+            let What::Function(f) = a.value.what else { continue };
+            let is_literal = matches!(self.module.expr(a.expr).kind, ExprKind::Function(_));
+            let info = CallInfo { args: given, receiver: target.receiver.as_ref().map(|(e, v)| (*e, v)), span };
+            let handlers = target.path.map(|p| self.handlers_of_callee(p, &info)).unwrap_or_default();
+            if !handlers.is_empty() {
+                self.run_handler(f, &handlers);
+            } else if ITERATING.contains(&word) && (is_literal || target.receiver.is_some()) {
+                result = self.run_iteration(word, f, a, target, given, span);
+            } else if is_literal {
+                self.run_entry(f, None);
+            }
+        }
+        result
+    }
+
+    /// Runs a function for each item of what a method is called on. Returns the method's result, if it is made of the
+    /// function's results.
+    fn run_iteration(
+        &mut self,
+        word: &str,
+        f: FunctionId,
+        a: &Given,
+        target: &Callee,
+        given: &[Given],
+        span: Span,
+    ) -> Option<Value> {
+        let is_whole =
+            matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
+        let mut item = Value::default();
+        if let Some((_, base)) = &target.receiver {
+            item = if is_whole { base.clone() } else { self.element(base, span) };
+        }
+        for other in given.iter().filter(|o| o.expr != a.expr && (word == "array_map" || target.receiver.is_none())) {
+            let e = if is_whole { other.value.clone() } else { self.element(&other.value, span) };
+            item = join(&item, &e);
+        }
+        let params = self.module.functions.get(f.0 as usize).map_or(1, |f| f.params.len());
+        let count = if matches!(word, "reduce" | "inject") || word.contains("pair") { 2 } else { 1 };
+        let one = Given { keyword: None, value: item, expr: a.expr, is_spread: false };
+        let many = [one.clone(), one];
+        let kept = self.env.get(THIS).cloned();
+        // Kotlin's `run`, `apply` and `with`: the value is the object.
+        let this = if params == 0 && is_whole { many.first().map(|m| m.value.clone()) } else { kept.clone() };
+        let (v, _) = self.invoke(f, this, many.get(..count.min(params.max(1))).unwrap_or_default(), span);
+        match word {
+            "then" | "let" | "run" | "with" | "use" | "reduce" | "inject" => Some(v),
+            "map" | "flatMap" | "select" | "collect" | "Select" | "array_map" | "mapNotNull"
+                if target.receiver.is_some() || word == "array_map" =>
+            {
+                if word == "select" && self.language == super::FlowLanguage::Ruby {
+                    return None;
+                }
+                let mut list = Value::collection(Items::default());
+                list.put(None, Value { constant: None, ..v });
+                Some(list)
+            }
+            _ => None,
+        }
+    }
+
+    /// Evaluates decorators and annotations as calls, for structural entries.
+    pub(super) fn run_marks(&mut self, marks: &'m [Mark]) {
+        for m in marks {
+            let given: Vec<Given> = m.args.iter().map(|a| self.argument(a)).collect();
+            let target = self.callee(m.name);
+            if let Some(p) = target.path {
+                let path = self.paths.call(p, Calling::Plain);
+                let span = self.module.expr(m.name).span;
+                let info = CallInfo { args: &given, receiver: None, span };
+                self.check_call(path, &info, false);
+            }
+        }
+    }
+}
+
+/// A function of unknown content whose name says that it makes data harmless.
+fn by_name(word: &str, v: Value) -> Value {
+    let lower = word.to_ascii_lowercase();
+    let starts = [
+        "sanitiz",
+        "sanitis",
+        "escape",
+        "quote",
+        "htmlescape",
+        "encode",
+        "purify",
+        "clean",
+        "strip_tags",
+        "slugify",
+        "whitelist",
+        "normalize_and_check",
+    ];
+    if lower.starts_with("unescape") || lower.starts_with("decode") || lower == "encode" || lower == "normalize" {
+        return v;
+    }
+    if lower.starts_with("encodeuri") || lower.contains("urlencode") {
+        let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Html.bit() | Kind::Header.bit() | Kind::Log.bit();
+        return v.clean(kinds);
+    }
+    if starts.iter().any(|s| lower.starts_with(s)) || lower.contains("sanitize") || lower.contains("escape") {
+        return Value { taints: map_taints(&v.taints, u32::MAX, false), items: None, ..v };
+    }
+    v
+}

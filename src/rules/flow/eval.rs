@@ -1,0 +1,713 @@
+//! Evaluates expressions to abstract values.
+
+use super::constant;
+use super::guard;
+use super::paths::{PathId, Root};
+use super::run::{Run, THIS, is_number, join_envs};
+use super::shape::{Arm, ExprId, ExprKind, Item, Op, Span, Sym};
+use super::table::{Place, Role};
+use super::value::{Const, GAP, Items, Key, Taint, Taints, Trail, Value, What, join, join_taints};
+use super::{FlowLanguage, Kind, Proof};
+use std::rc::Rc;
+
+/// Steps of a way that are kept.
+const MOST_STEPS: u32 = 14;
+/// Bytes of a text that are known.
+const MOST_KNOWN: usize = 400;
+
+impl<'m> Run<'m> {
+    /// Returns the value of an expression.
+    pub(super) fn eval(&mut self, id: ExprId) -> Value {
+        if !self.tick() || !self.enter() {
+            return Value::default();
+        }
+        let v = self.eval_inside(id);
+        self.leave();
+        if v.taints.is_some() && self.env.has_checks() {
+            return self.apply_checks(id, v);
+        }
+        v
+    }
+
+    fn apply_checks(&mut self, id: ExprId, v: Value) -> Value {
+        let hash = guard::hash(self, id);
+        match self.env.checks(hash) {
+            0 => v,
+            kinds => v.clean(kinds),
+        }
+    }
+
+    fn eval_inside(&mut self, id: ExprId) -> Value {
+        let module = self.module;
+        let e = module.expr(id);
+        match &e.kind {
+            ExprKind::Text(t) => Value::constant(Const::Text(Rc::clone(t))),
+            ExprKind::Int(i) => Value::constant(Const::Int(*i)),
+            ExprKind::Float(f) => Value::constant(Const::Float(*f)),
+            ExprKind::Bool(b) => Value::constant(Const::Bool(*b)),
+            ExprKind::Null => Value::constant(Const::Null),
+            ExprKind::Regex(t) => Value::constant(Const::Regex(Rc::clone(t))),
+            ExprKind::Name(name) => self.name(*name, e.span),
+            ExprKind::This => self.this(),
+            ExprKind::Super => self.parent(),
+            ExprKind::Member { of, name } => {
+                let base = self.eval(*of);
+                let v = self.member_of(&base, *name, e.span);
+                if v.items.is_none()
+                    && v.what == What::Other
+                    && v.path.is_none_or(|p| self.paths.hits(p).is_empty())
+                    && let Some(own) = self.own_path(*of, *name)
+                    && !self.paths.hits(own).is_empty()
+                {
+                    return self.read(own, v, e.span);
+                }
+                v
+            }
+            ExprKind::Index { of, key } => self.index(*of, *key, e.span),
+            ExprKind::Call { callee, args } => self.call(id, *callee, args, e.span),
+            ExprKind::New { class, args } => self.create(id, *class, args, e.span),
+            ExprKind::Concat(parts) => {
+                let values: Vec<Value> = parts.iter().map(|p| self.eval(*p)).collect();
+                self.concat(&values)
+            }
+            ExprKind::Binary { op, left, right } => self.binary(*op, *left, *right),
+            ExprKind::Not(of) => {
+                let v = self.eval(*of);
+                let truth = v.constant.as_ref().and_then(Const::truth);
+                truth.map_or_else(Value::default, |t| Value::constant(Const::Bool(!t)))
+            }
+            ExprKind::Negate(of) => {
+                let v = self.eval(*of);
+                match v.constant {
+                    Some(Const::Int(i)) => Value::constant(Const::Int(i.wrapping_neg())),
+                    Some(Const::Float(f)) => Value::constant(Const::Float(-f)),
+                    _ => self.number(&v.taints),
+                }
+            }
+            ExprKind::Conditional { test, yes, no } => self.conditional(*test, *yes, *no),
+            ExprKind::Collection(items) => self.collection(items),
+            ExprKind::Function(f) => {
+                self.run_entry(*f, None);
+                Value { what: What::Function(*f), ..Value::default() }
+            }
+            ExprKind::Cast { of, ty } => self.cast(*of, *ty),
+            ExprKind::Pass(of) => self.eval(*of),
+            ExprKind::Assign { target, op, value } => self.assignment(*target, *op, *value),
+            ExprKind::Comprehension { target, iterable, tests, element } => {
+                self.comprehension(*target, *iterable, tests, *element)
+            }
+            ExprKind::Block { body, value } => {
+                self.block(body);
+                match value {
+                    Some(v) if self.is_alive => self.eval(*v),
+                    _ => Value::default(),
+                }
+            }
+            ExprKind::Match { subject, arms } => self.choose(*subject, arms),
+            ExprKind::IsType { of, .. } => {
+                self.eval(*of);
+                Value::default()
+            }
+            ExprKind::Unknown(parts) => {
+                let mut taints: Taints = None;
+                for p in parts {
+                    let v = self.eval(*p);
+                    taints = join_taints(&taints, &v.deep());
+                }
+                Value::tainted(taints)
+            }
+        }
+    }
+
+    /// Data that became a number: it only matters for memory.
+    pub(super) fn number(&self, taints: &Taints) -> Value {
+        if !matches!(self.language, FlowLanguage::C | FlowLanguage::Cpp) {
+            return Value::default();
+        }
+        Value::tainted(taints.clone()).clean(!Kind::Memory.bit())
+    }
+
+    /// Returns true for the object of the method.
+    pub(super) fn is_this(&self, id: ExprId) -> bool {
+        match &self.module.expr(id).kind {
+            ExprKind::This => true,
+            ExprKind::Name(n) => self.variable(*n) == THIS || self.module.word(*n) == "self",
+            _ => false,
+        }
+    }
+
+    /// Returns the path `self.name`, `this.name` or `conn.name` of a variable, for entries that start so.
+    pub(super) fn own_path(&mut self, of: ExprId, name: Sym) -> Option<PathId> {
+        let own = if self.is_this(of) {
+            if self.language == FlowLanguage::Python { "self" } else { "this" }
+        } else {
+            match &self.module.expr(of).kind {
+                ExprKind::Name(n) => self.module.word(*n),
+                _ => return None,
+            }
+        };
+        let path = self.paths.root(own, Root::Free);
+        Some(self.paths.member(Some(path), name, self.module.word(name)))
+    }
+
+    fn this(&mut self) -> Value {
+        if let Some(v) = self.env.get(THIS) {
+            return v.clone();
+        }
+        match self.class() {
+            Some(c) => Value { what: What::Instance(c), path: self.base_path(c), ..Value::default() },
+            None => {
+                let path =
+                    self.paths.root(if self.language == FlowLanguage::Python { "self" } else { "this" }, Root::Free);
+                Value::at(path)
+            }
+        }
+    }
+
+    fn parent(&mut self) -> Value {
+        let v = self.this();
+        let path = self.class().and_then(|c| self.base_path(c)).or(v.path);
+        Value { what: What::Other, path, ..v }
+    }
+
+    /// Returns the value of a name.
+    pub(super) fn name(&mut self, name: Sym, span: Span) -> Value {
+        let variable = self.variable(name);
+        if variable == THIS {
+            return self.this();
+        }
+        if let Some(v) = self.env.get(name).or_else(|| self.globals.get(name)) {
+            let v = v.clone();
+            return self.conventional(v, name);
+        }
+        if let Some(f) = self.functions.get(&name) {
+            return Value { what: What::Function(*f), ..Value::default() };
+        }
+        if let Some(c) = self.classes.get(&name).copied() {
+            let path = self.base_path(c);
+            return Value { what: What::Class(c), path, ..Value::default() };
+        }
+        // A field without `this.`.
+        if let Some(v) = self.own_field(name) {
+            return self.conventional(v, name);
+        }
+        let path = self.free(name);
+        let v = self.read(path, Value::default(), span);
+        let v = self.conventional(v, name);
+        // A snippet: what it does not define comes from elsewhere.
+        let is_elsewhere =
+            self.is_snippet && v.taints.is_none() && v.path == Some(path) && self.paths.root_of(path) == Root::Free;
+        if is_elsewhere && self.module.word(name).trim_start_matches('$').starts_with(|c: char| c.is_ascii_lowercase())
+        {
+            let data = self.origin(span, "variable", Proof::Unknown, 0);
+            return v.with(&data);
+        }
+        v
+    }
+
+    fn own_field(&mut self, name: Sym) -> Option<Value> {
+        self.class()?;
+        let key = Key::Text(self.module.word(name).into());
+        let this = self.env.get(THIS)?;
+        this.items.as_ref()?.keys.get(&key).cloned()
+    }
+
+    /// Returns the path of a name that is no variable.
+    pub(super) fn free(&mut self, name: Sym) -> PathId {
+        if let Some(p) = self.imports.get(&name) {
+            return *p;
+        }
+        let word = self.module.word(name);
+        let last = |p: &&&str| p.rsplit(['.', '/']).next() == Some(word);
+        let path = match self.table.usual.iter().rev().find(last) {
+            Some(p) => self.paths.root(p, Root::Known),
+            None => self.paths.root(word, Root::Free),
+        };
+        self.imports.insert(name, path);
+        path
+    }
+
+    /// Gives a value of unknown type the type that its name suggests.
+    fn conventional(&mut self, v: Value, name: Sym) -> Value {
+        if v.what != What::Other || v.items.is_some() || v.constant.is_some() {
+            return v;
+        }
+        let is_unknown = v.path.is_none_or(|p| self.paths.root_of(p) != Root::Known);
+        if !is_unknown {
+            return v;
+        }
+        match self.table.named(self.module.word(name)) {
+            Some(ty) => {
+                let path = self.paths.root(ty, Root::Known);
+                Value { path: Some(path), ..v }
+            }
+            None => v,
+        }
+    }
+
+    /// Returns the path of a type by its name.
+    pub(super) fn type_path(&mut self, ty: Sym) -> Option<PathId> {
+        let word = self.module.word(ty);
+        if word.is_empty() {
+            return None;
+        }
+        let (first, rest) = word.split_once('.').map_or((word, None), |(f, r)| (f, Some(r)));
+        let Some(sym) = self.module.find(first) else { return Some(self.paths.root(word, Root::Free)) };
+        let mut path = self.free(sym);
+        for part in rest.into_iter().flat_map(|r| r.split('.')) {
+            path = match self.module.find(part) {
+                Some(s) => self.paths.member(Some(path), s, part),
+                None => {
+                    let text = format!("{}.{part}", self.paths.text(path));
+                    let root = self.paths.root_of(path);
+                    self.paths.root(&text, root)
+                }
+            };
+        }
+        Some(path)
+    }
+
+    /// Applies what the tables say about a path that is read.
+    pub(super) fn read(&mut self, path: PathId, base: Value, span: Span) -> Value {
+        let mut v = Value { path: Some(path), ..base };
+        for hit in self.paths.hits(path).iter().filter(|h| !h.write) {
+            match hit.role {
+                Role::Source(i) => {
+                    let Some(s) = self.table.sources.get(usize::from(i)) else { continue };
+                    if s.args.contains(&Place::Result) {
+                        let data = self.origin(span, s.label, proof_of(s.kind), s.clean);
+                        v.taints = join_taints(&v.taints, &data);
+                    }
+                }
+                Role::Type(i) => {
+                    if let Some(ty) = self.table.types.get(usize::from(i)) {
+                        v.path = Some(self.paths.root(ty.is, Root::Known));
+                    }
+                }
+                Role::Propagator(i) => {
+                    if self.table.propagators.get(usize::from(i)).is_some_and(|p| p.from.is_empty()) {
+                        v.taints = None;
+                    }
+                }
+                Role::Sanitizer(i) => {
+                    let kinds = self.table.sanitizers.get(usize::from(i)).map_or(0, |s| s.kinds);
+                    v = v.clean(kinds);
+                }
+                Role::Sink(_) | Role::Guard(_) | Role::Call(_) => {}
+            }
+        }
+        v
+    }
+
+    /// Returns a member of a value.
+    pub(super) fn member_of(&mut self, base: &Value, name: Sym, span: Span) -> Value {
+        let word = self.module.word(name);
+        let key = Key::Text(word.into());
+        if let Some(v) = base.items.as_ref().and_then(|i| i.keys.get(&key)) {
+            let v = v.with(&base.taints);
+            return self.conventional(v, name);
+        }
+        if let What::Instance(c) | What::Class(c) = base.what {
+            if let Some(f) = self.method(c, name) {
+                let is_getter = self.module.functions.get(f.0 as usize).is_some_and(|f| f.is_getter);
+                if is_getter {
+                    return self.invoke(f, Some(base.clone()), &[], span).0;
+                }
+                return Value { what: What::Function(f), ..Value::default() };
+            }
+            if let Some(v) = self.objects.get(c.0 as usize).and_then(|o| o.items.as_ref()?.keys.get(&key).cloned()) {
+                return self.conventional(v, name);
+            }
+        }
+        if matches!(word, "length" | "size" | "Length" | "Count") && base.taints.is_some() {
+            return self.number(&base.taints);
+        }
+        let path = self.paths.member(base.path, name, word);
+        let rest = base.items.as_ref().and_then(|i| i.rest.clone()).unwrap_or_default();
+        let own = Value::tainted(join_taints(&base.taints, &rest.taints));
+        let v = self.read(path, own, span);
+        self.conventional(v, name)
+    }
+
+    fn index(&mut self, of: ExprId, key: ExprId, span: Span) -> Value {
+        let base = self.eval(of);
+        let k = self.eval(key);
+        let Some(c) = &k.constant else {
+            // A table of constants stays harmless, whatever the key is.
+            let item = self.element(&base, span);
+            return Value { constant: None, ..item };
+        };
+        if let (Some(Const::Text(text)), Some(Const::Int(i))) = (&base.constant, &k.constant) {
+            return constant::char_at(text, *i).map_or_else(Value::default, Value::constant);
+        }
+        let key = constant::key(c);
+        if let Some(v) = base.items.as_ref().zip(key.as_ref()).and_then(|(i, k)| i.keys.get(k)) {
+            return v.with(&base.taints);
+        }
+        match (&key, base.path) {
+            (Some(Key::Text(t)), Some(path)) => {
+                let member = self.paths.member_word(path, t);
+                if self.paths.hits(member).is_empty() {
+                    let item = base.item(key.as_ref());
+                    let list = self.paths.member(Some(path), Sym(u32::MAX - 1), "[]");
+                    let path = if self.paths.hits(list).is_empty() { member } else { list };
+                    self.read(path, item, span)
+                } else {
+                    self.read(member, base.item(key.as_ref()), span)
+                }
+            }
+            (_, Some(path)) => {
+                let list = self.paths.member(Some(path), Sym(u32::MAX - 1), "[]");
+                self.read(list, base.item(key.as_ref()), span)
+            }
+            _ => base.item(key.as_ref()),
+        }
+    }
+
+    /// Joins parts to a text.
+    pub(super) fn concat(&mut self, parts: &[Value]) -> Value {
+        let constants: Option<Vec<String>> =
+            parts.iter().map(|p| p.constant.as_ref().and_then(constant::shown)).collect();
+        if let Some(texts) = constants {
+            let text = texts.concat();
+            if text.len() <= 4096 {
+                return Value::text(&text);
+            }
+        }
+        let mut known = String::new();
+        let mut taints: Taints = None;
+        for p in parts {
+            let deep = p.deep();
+            if deep.is_some() {
+                let kinds = constant::fixed_by(&known);
+                let part = map_taints(&deep, kinds, true);
+                taints = join_taints(&taints, &part);
+            }
+            if known.len() < MOST_KNOWN {
+                match (p.constant.as_ref().and_then(constant::shown), &p.known) {
+                    (Some(t), _) => known.push_str(t.get(..t.len().min(MOST_KNOWN)).unwrap_or_default()),
+                    (None, Some(k)) => known.push_str(k),
+                    // A part of unknown origin that is no data stands for something that the program chose.
+                    (None, None) if deep.is_none() => known.push_str("\u{fffc}"),
+                    (None, None) => known.push(GAP),
+                }
+            }
+        }
+        Value { taints, known: Some(known.into()), ..Value::default() }
+    }
+
+    fn binary(&mut self, op: Op, left: ExprId, right: ExprId) -> Value {
+        let a = self.eval(left);
+        if matches!(op, Op::And | Op::Or | Op::Else) {
+            return self.logic(op, left, right, a);
+        }
+        let b = self.eval(right);
+        if let (Some(x), Some(y)) = (&a.constant, &b.constant)
+            && let Some(c) = constant::binary(op, x, y)
+        {
+            return Value::constant(c);
+        }
+        match op {
+            Op::Add => self.add(&a, &b),
+            // A format: `"%s" % x`.
+            Op::Rem if matches!(a.constant, Some(Const::Text(_))) || a.known.is_some() => self.format(&a, &b),
+            Op::Mul if matches!((&a.constant, &a.items), (Some(Const::Text(_)), _) | (_, Some(_))) => a,
+            Op::Sub | Op::Mul | Op::Div | Op::Rem | Op::Bits => {
+                let taints = join_taints(&a.taints, &b.taints);
+                // Paths of Python and Scala join with `/`.
+                if op == Op::Div && self.language == FlowLanguage::Python {
+                    return Value { taints: map_taints(&taints, 0, true), path: a.path, ..Value::default() };
+                }
+                self.number(&taints)
+            }
+            _ => Value::default(),
+        }
+    }
+
+    fn add(&mut self, a: &Value, b: &Value) -> Value {
+        // Lists.
+        if let (Some(x), Some(y)) = (&a.items, &b.items) {
+            let mut out = a.clone();
+            let _ = x;
+            for v in y.keys.values() {
+                out.push(v.clone());
+            }
+            return out;
+        }
+        if a.items.is_some() {
+            let mut out = a.clone();
+            out.put(None, Value::tainted(b.taints.clone()));
+            return out;
+        }
+        let is_number = |v: &Value| matches!(v.constant, Some(Const::Int(_) | Const::Float(_)));
+        if is_number(b) && a.taints.is_none() && a.known.is_none() {
+            return Value::default();
+        }
+        self.concat(&[a.clone(), b.clone()])
+    }
+
+    /// A format with its values.
+    fn format(&mut self, format: &Value, values: &Value) -> Value {
+        let mut parts = Vec::new();
+        let text = format.constant.as_ref().and_then(Const::text).cloned();
+        let text = text.or_else(|| format.known.clone()).unwrap_or_default();
+        let list: Vec<Value> = match &values.items {
+            Some(i) if i.rest.is_none() => i.keys.values().cloned().collect(),
+            _ => vec![values.clone()],
+        };
+        let mut rest: &str = &text;
+        let mut i = 0;
+        while let Some(at) = rest.find('%') {
+            parts.push(Value::text(rest.get(..at).unwrap_or_default()));
+            rest = rest.get(at + 1..).unwrap_or_default();
+            if let Some(after) = rest.strip_prefix('%') {
+                parts.push(Value::text("%"));
+                rest = after;
+                continue;
+            }
+            let end = rest.find(|c: char| c.is_ascii_alphabetic() && c != 'l').unwrap_or(rest.len());
+            let is_key = rest.starts_with('(');
+            let end = if is_key { rest.find(')').map_or(rest.len(), |p| p + 1) } else { end };
+            let verb = rest.get(end..).and_then(|r| r.chars().next()).unwrap_or('s');
+            let value = if is_key {
+                list.iter().fold(Value::default(), |a, v| join(&a, v))
+            } else {
+                list.get(i).cloned().unwrap_or_else(|| values.clone())
+            };
+            i += 1;
+            parts.push(if matches!(verb, 'd' | 'i' | 'f' | 'x' | 'X' | 'o' | 'u' | 'e' | 'g') {
+                Value::default()
+            } else {
+                value
+            });
+            rest = rest.get((end + verb.len_utf8()).min(rest.len())..).unwrap_or_default();
+        }
+        parts.push(Value::text(rest));
+        let out = self.concat(&parts);
+        if format.taints.is_some() { out.with(&format.taints) } else { out }
+    }
+
+    fn logic(&mut self, op: Op, left: ExprId, right: ExprId, a: Value) -> Value {
+        let truth = a.constant.as_ref().and_then(Const::truth);
+        match (op, truth) {
+            (Op::And, Some(false)) | (Op::Or, Some(true)) => return a,
+            (Op::And, Some(true)) | (Op::Or, Some(false)) => return self.eval(right),
+            (Op::Else, _) if a.constant == Some(Const::Null) => return self.eval(right),
+            _ => {}
+        }
+        let before = self.env.clone();
+        if op != Op::Else {
+            guard::assume(self, left, op == Op::And);
+        }
+        let b = self.eval(right);
+        let after = self.take();
+        self.put(join_envs(after, Some(before)));
+        let mut v = join(&a, &b);
+        // `valid && x`: the left side is a truth value, or what is false.
+        if op == Op::And {
+            v = b;
+        }
+        v.constant = None;
+        v
+    }
+
+    fn conditional(&mut self, test: ExprId, yes: ExprId, no: ExprId) -> Value {
+        let t = self.eval(test);
+        match t.constant.as_ref().and_then(Const::truth) {
+            Some(true) => return self.eval(yes),
+            Some(false) => return self.eval(no),
+            None => {}
+        }
+        let before = self.env.clone();
+        guard::assume(self, test, true);
+        let a = self.eval(yes);
+        let first = self.take();
+        self.put(Some(before));
+        guard::assume(self, test, false);
+        let b = self.eval(no);
+        let second = self.take();
+        self.put(join_envs(first, second));
+        join(&a, &b)
+    }
+
+    fn choose(&mut self, subject: Option<ExprId>, arms: &'m [Arm]) -> Value {
+        let v = subject.map(|s| self.eval(s));
+        let constant = v.and_then(|v| v.constant);
+        let before = self.env.clone();
+        let mut out: Option<Value> = None;
+        let mut env = None;
+        for arm in arms {
+            self.put(Some(before.clone()));
+            let mut is_constant = !arm.tests.is_empty();
+            let mut is_it = false;
+            for t in &arm.tests {
+                let test = self.eval(*t);
+                is_constant &= test.constant.is_some();
+                is_it |= constant.is_some() && test.constant == constant;
+                if subject.is_none() {
+                    guard::assume(self, *t, true);
+                }
+            }
+            if constant.is_some() && is_constant && !is_it {
+                continue;
+            }
+            if let Some(s) = subject
+                && is_constant
+            {
+                guard::cleanse(self, s, u32::MAX);
+            }
+            let value = self.eval(arm.value);
+            if self.is_alive {
+                out = Some(match out {
+                    Some(o) => join(&o, &value),
+                    None => value,
+                });
+            }
+            let end = self.take();
+            env = join_envs(env, end);
+            if is_it || (constant.is_some() && arm.tests.is_empty()) {
+                break;
+            }
+        }
+        self.put(Some(env.unwrap_or(before)));
+        out.unwrap_or_default()
+    }
+
+    fn collection(&mut self, list: &'m [Item]) -> Value {
+        let mut v = Value::collection(Items { is_list: list.iter().all(|i| i.key.is_none()), ..Items::default() });
+        for item in list {
+            let value = self.eval(item.value);
+            if item.is_spread {
+                self.spread(&mut v, &value);
+                continue;
+            }
+            match item.key {
+                None => v.push(value),
+                Some(k) => {
+                    let key = match &self.module.expr(k).kind {
+                        ExprKind::Text(t) => Some(Key::Text(Rc::clone(t))),
+                        _ => {
+                            let key = self.eval(k);
+                            // Data as a key is data in the collection.
+                            v.taints = join_taints(&v.taints, &key.taints);
+                            key.constant.as_ref().and_then(constant::key)
+                        }
+                    };
+                    v.put(key, value);
+                }
+            }
+        }
+        v
+    }
+
+    fn spread(&mut self, v: &mut Value, from: &Value) {
+        v.taints = join_taints(&v.taints, &from.taints);
+        let Some(items) = &from.items else {
+            v.put(None, Value::tainted(from.taints.clone()));
+            return;
+        };
+        for (k, item) in &items.keys {
+            match k {
+                Key::Text(_) => v.put(Some(k.clone()), item.clone()),
+                Key::Int(_) => v.push(item.clone()),
+            }
+        }
+        if let Some(r) = &items.rest {
+            v.put(None, r.clone());
+        }
+    }
+
+    fn cast(&mut self, of: ExprId, ty: Sym) -> Value {
+        let v = self.eval(of);
+        if is_number(self.module.word(ty)) {
+            return match v.constant {
+                Some(c) => Value::constant(c),
+                None => self.number(&v.taints),
+            };
+        }
+        self.typed(v, ty)
+    }
+
+    fn assignment(&mut self, target: ExprId, op: Option<Op>, value: ExprId) -> Value {
+        let before = self.into;
+        self.into = self.name_of(target);
+        let v = self.eval(value);
+        self.into = before;
+        let v = match op {
+            None => v,
+            Some(op) => {
+                let old = self.eval(target);
+                let folded = match (&old.constant, &v.constant) {
+                    (Some(x), Some(y)) => constant::binary(op, x, y),
+                    _ => None,
+                };
+                match (folded, op) {
+                    (Some(c), _) => Value::constant(c),
+                    (None, Op::Add) => self.add(&old, &v),
+                    (None, Op::And | Op::Or | Op::Else) => join(&old, &v),
+                    (None, Op::Rem) => self.format(&old, &v),
+                    (None, Op::Div) if self.language == FlowLanguage::Python => old.with(&v.taints),
+                    (None, _) => self.number(&join_taints(&old.taints, &v.taints)),
+                }
+            }
+        };
+        self.remember(target, value);
+        let kept = self.written.replace(value);
+        self.bind(target, v.clone());
+        self.written = kept;
+        v
+    }
+
+    fn comprehension(&mut self, target: ExprId, iterable: ExprId, tests: &'m [ExprId], element: ExprId) -> Value {
+        let v = self.eval(iterable);
+        let before = self.env.clone();
+        let item = self.element(&v, self.module.expr(target).span);
+        self.bind(target, item);
+        for t in tests {
+            self.eval(*t);
+            guard::assume(self, *t, true);
+        }
+        let value = self.eval(element);
+        self.env = before;
+        let mut out = Value::collection(Items::default());
+        if value.items.is_some() || value.taints.is_some() || value.path.is_some() {
+            out.put(None, value);
+        }
+        out
+    }
+
+    /// Adds a step to the way of a value's data.
+    pub(super) fn through(&self, v: Value, span: Span) -> Value {
+        if v.taints.is_none() {
+            return v;
+        }
+        let step = |t: &Taint| step(t, span);
+        let taints = v.taints.as_ref().map(|t| Rc::new(t.iter().map(step).collect::<Vec<_>>()));
+        Value { taints, ..v }
+    }
+}
+
+fn step(t: &Taint, span: Span) -> Taint {
+    let last = t.trail.as_ref();
+    let len = last.map_or(0, |l| l.len);
+    if len >= MOST_STEPS || last.is_some_and(|l| l.span == span) {
+        return t.clone();
+    }
+    let trail = Trail { span, before: t.trail.clone(), len: len + 1 };
+    Taint { trail: Some(Rc::new(trail)), ..t.clone() }
+}
+
+/// Marks data as harmless for more kinds, and as a part of a longer text.
+pub(super) fn map_taints(taints: &Taints, kinds: u32, is_built: bool) -> Taints {
+    let change = |t: &Taint| Taint { clean: t.clean | kinds, is_built: t.is_built || is_built, ..t.clone() };
+    taints.as_ref().map(|t| Rc::new(t.iter().map(change).collect()))
+}
+
+/// Returns how well a kind of source proves a flow, by its number in `format::SOURCES`.
+pub(super) fn proof_of(kind: u8) -> Proof {
+    match kind {
+        0 | 4 | 5 => Proof::Request,
+        7 => Proof::Unknown,
+        _ => Proof::Local,
+    }
+}

@@ -1,0 +1,719 @@
+//! Checks: what a condition says about data on the branch where it holds.
+
+use super::paths::Calling;
+use super::run::Run;
+use super::shape::{Arg, ExprId, ExprKind, Op, Sym};
+use super::sink::{CallInfo, Given};
+use super::table::{Place, Role};
+use super::value::{Const, Env, Value, What};
+use super::{FlowLanguage, Kind};
+use std::hash::{Hash, Hasher};
+
+const ALL: u32 = u32::MAX;
+
+/// Takes over what a condition says if it has this outcome.
+pub(super) fn assume(run: &mut Run<'_>, test: ExprId, truth: bool) {
+    if !run.tick() || !run.enter() {
+        return;
+    }
+    assume_inside(run, test, truth);
+    run.leave();
+}
+
+fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
+    let module = run.module;
+    match &module.expr(test).kind {
+        ExprKind::Not(of) => assume(run, *of, !truth),
+        ExprKind::Pass(of) => assume(run, *of, truth),
+        ExprKind::Assign { target, value, .. } => {
+            assume(run, *value, truth);
+            let _ = target;
+        }
+        ExprKind::Binary { op: Op::And, left, right } if truth => {
+            assume(run, *left, true);
+            assume(run, *right, true);
+        }
+        ExprKind::Binary { op: Op::Or, left, right } if !truth => {
+            assume(run, *left, false);
+            assume(run, *right, false);
+        }
+        // One of several: what holds in each.
+        ExprKind::Binary { op: op @ (Op::And | Op::Or), .. } => one_of(run, test, *op),
+        ExprKind::Binary { op: op @ (Op::Equal | Op::NotEqual), left, right } => {
+            equality(run, *left, *right, (*op == Op::Equal) == truth);
+        }
+        ExprKind::Binary { op: op @ (Op::In | Op::NotIn), left, right } => {
+            if (*op == Op::In) == truth && is_fixed(run, *right) {
+                cleanse(run, *left, ALL);
+            } else if (*op == Op::In) != truth {
+                lacks(run, *right, *left);
+            }
+        }
+        ExprKind::Binary { op: Op::Matches, left, right } if truth => {
+            let (a, b) = (run.quiet(*left), run.quiet(*right));
+            match (&a.constant, &b.constant) {
+                (_, Some(Const::Regex(p))) => cleanse(run, *left, strictness(p, false)),
+                (Some(Const::Regex(p)), _) => cleanse(run, *right, strictness(p, false)),
+                _ => {}
+            }
+        }
+        // `indexOf(x) >= 0`, `> -1`.
+        ExprKind::Binary { op: op @ (Op::GreaterEqual | Op::Greater | Op::Less), left, .. } => {
+            if (*op != Op::Less) == truth {
+                index_of(run, *left);
+            }
+        }
+        ExprKind::IsType { of, ty } => {
+            if truth && super::run::is_number(module.word(*ty)) {
+                cleanse(run, *of, ALL);
+            }
+        }
+        ExprKind::Call { callee, args } => called(run, test, *callee, args, truth),
+        // A table of what is allowed: `ALLOWED[x]`.
+        ExprKind::Index { of, key } if truth => {
+            if is_fixed(run, *of) {
+                cleanse(run, *key, ALL);
+            }
+        }
+        ExprKind::Name(name) => {
+            // A variable that holds the outcome of a check.
+            if let Some(check) = run.outcome(*name)
+                && !run.is_in_outcome
+            {
+                run.is_in_outcome = true;
+                assume(run, check, truth);
+                run.is_in_outcome = false;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Takes over what holds whichever part of a condition decides: `a == 1 || a == 2`.
+fn one_of(run: &mut Run<'_>, test: ExprId, op: Op) {
+    let mut leaves = Vec::new();
+    let mut at = test;
+    loop {
+        match &run.module.expr(at).kind {
+            ExprKind::Binary { op: o, left, right } if *o == op => {
+                leaves.push(*right);
+                at = *left;
+            }
+            ExprKind::Pass(of) => at = *of,
+            _ => break,
+        }
+    }
+    leaves.push(at);
+    if leaves.len() > 12 {
+        return;
+    }
+    let is_or = op == Op::Or;
+    let mut out: Option<Env> = None;
+    for leaf in leaves.into_iter().rev() {
+        let before = run.env.clone();
+        assume(run, leaf, is_or);
+        let holds = std::mem::replace(&mut run.env, before);
+        out = super::run::join_envs(out, Some(holds));
+        assume(run, leaf, !is_or);
+    }
+    if let Some(env) = out {
+        run.env = env;
+    }
+}
+
+fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
+    let (a, b) = (run.quiet(left), run.quiet(right));
+    let module = run.module;
+    // `m.indexOf(x) !== -1`, `strpos(x, base) === 0`, `typeof x === "number"`, `matches() == false`.
+    for (of, other) in [(left, &b), (right, &a)] {
+        match &other.constant {
+            Some(Const::Int(-1)) if !is_equal => index_of(run, of),
+            Some(Const::Bool(t)) => assume(run, of, *t == is_equal),
+            // `re.match(p, x) is None`.
+            Some(Const::Null) => assume(run, of, !is_equal),
+            Some(Const::Int(0)) if is_equal && is_prefix_search(run, of) => prefix_search(run, of),
+            Some(Const::Int(1)) if is_equal => assume(run, of, true),
+            Some(Const::Int(0)) if !is_equal => assume(run, of, true),
+            _ => {}
+        }
+    }
+    let fixed = |v: &Value| matches!(v.constant, Some(Const::Text(_) | Const::Int(_) | Const::Float(_)));
+    if is_equal {
+        if fixed(&b) && !matches!(&module.expr(left).kind, ExprKind::Call { .. } if is_count(run, left)) {
+            cleanse(run, left, ALL);
+        } else if fixed(&a) {
+            cleanse(run, right, ALL);
+        } else if b.deep().is_none() && a.deep().is_some() && is_derived(run, left) {
+            // `parsed.hostname == settings.HOST`.
+            cleanse(run, left, ALL);
+        }
+    }
+}
+
+/// A text that lacks a part: without `..` it stays in its folder, without a line end it stays in its line.
+fn lacks(run: &mut Run<'_>, text: ExprId, part: ExprId) {
+    let Some(Const::Text(part)) = run.quiet(part).constant else { return };
+    let kinds = match &*part {
+        ".." | "../" | "/" | "\\" => Kind::Path.bit() | Kind::ZipSlip.bit(),
+        "\n" | "\r" | "\r\n" => Kind::Log.bit() | Kind::Header.bit() | Kind::Email.bit(),
+        "<" | "&" => Kind::Html.bit(),
+        "'" => Kind::Sql.bit() | Kind::XPath.bit(),
+        "$" => Kind::NoSql.bit(),
+        "__proto__" => Kind::Prototype.bit(),
+        _ => 0,
+    };
+    cleanse(run, text, kinds);
+}
+
+fn is_count(run: &Run<'_>, id: ExprId) -> bool {
+    matches!(callee_name(run, id), Some("len" | "count" | "strlen" | "size" | "length"))
+}
+
+/// Returns true for a member or call on data, such as `urlparse(x).netloc`.
+fn is_derived(run: &Run<'_>, id: ExprId) -> bool {
+    matches!(run.module.expr(id).kind, ExprKind::Member { .. } | ExprKind::Call { .. })
+}
+
+fn callee_name<'a>(run: &'a Run<'_>, id: ExprId) -> Option<&'a str> {
+    let ExprKind::Call { callee, .. } = &run.module.expr(id).kind else { return None };
+    match &run.module.expr(*callee).kind {
+        ExprKind::Name(n) | ExprKind::Member { name: n, .. } => Some(run.module.word(*n)),
+        _ => None,
+    }
+}
+
+fn is_prefix_search(run: &Run<'_>, id: ExprId) -> bool {
+    matches!(
+        callee_name(run, id),
+        Some("strpos" | "indexOf" | "stripos" | "strncmp" | "compare" | "find" | "IndexOf" | "mb_strpos")
+    )
+}
+
+/// `strpos(x, base) === 0`, `x.indexOf(base) === 0`, `strncmp(x, base, n) == 0`.
+fn prefix_search(run: &mut Run<'_>, id: ExprId) {
+    let module = run.module;
+    let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
+    let kinds = Kind::Path.bit() | Kind::Url.bit() | Kind::Redirect.bit() | Kind::ZipSlip.bit();
+    if let ExprKind::Member { of, .. } = &module.expr(*callee).kind {
+        cleanse(run, *of, kinds);
+    } else if let Some(a) = args.first() {
+        cleanse(run, a.value, kinds);
+    }
+}
+
+fn index_of(run: &mut Run<'_>, id: ExprId) {
+    let module = run.module;
+    let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
+    let ExprKind::Member { of, name } = &module.expr(*callee).kind else { return };
+    if let ("indexOf" | "IndexOf" | "index" | "findIndex" | "search", Some(a)) = (module.word(*name), args.first())
+        && is_fixed(run, *of)
+    {
+        cleanse(run, a.value, ALL);
+    }
+}
+
+/// Returns true for a collection that the program chose: a literal of constants, or a name without data.
+fn is_fixed(run: &mut Run<'_>, id: ExprId) -> bool {
+    let v = run.quiet(id);
+    if v.deep().is_some() {
+        return false;
+    }
+    match &v.items {
+        Some(_) => true,
+        // A constant of the module, a setting, a field.
+        None => matches!(
+            run.module.expr(id).kind,
+            ExprKind::Name(_) | ExprKind::Member { .. } | ExprKind::Call { .. } | ExprKind::Collection(_)
+        ),
+    }
+}
+
+/// What a call says that is a condition.
+fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bool) {
+    let module = run.module;
+    let (of, name) = match &module.expr(callee).kind {
+        ExprKind::Member { of, name } => (Some(*of), *name),
+        ExprKind::Name(name) => (None, *name),
+        _ => return,
+    };
+    let word = module.word(name);
+    let base = of.map(|o| run.quiet(o));
+    if tabled(run, id, (of, base.as_ref(), name), args, truth) {
+        return;
+    }
+    let first = args.first().map(|a| a.value);
+    match word {
+        "equals" | "equalsIgnoreCase" | "eql?" | "Equals" | "contentEquals" => {
+            if let (Some(of), Some(first)) = (of, first) {
+                equality(run, of, first, truth);
+            }
+            return;
+        }
+        "isEmpty" | "empty" | "isset" | "isBlank" | "is_null" | "IsNullOrEmpty" | "IsNullOrWhiteSpace" | "nil?"
+        | "blank?" | "present?" | "isNotBlank" | "isNotEmpty" | "len" | "endsWith" | "endswith" | "end_with?"
+        | "HasSuffix" | "exists" | "isFile" | "isfile" | "bool" | "Boolean" | "is_string" | "file_exists" => return,
+        _ => {}
+    }
+    if !truth {
+        if let (
+            "contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny" | "ContainsRune" | "has",
+            Some(first),
+        ) = (word, first)
+        {
+            // `strings.Contains(x, "..")`, `x.contains("..")`.
+            match (of, args.get(1)) {
+                (_, Some(part)) => lacks(run, first, part.value),
+                (Some(of), None) => lacks(run, of, first),
+                (None, None) => {}
+            }
+        }
+        return;
+    }
+    match word {
+        // Membership in what the program chose.
+        "includes" | "contains" | "has" | "include?" | "containsKey" | "hasOwnProperty" | "Contains"
+        | "ContainsKey" | "member?" | "key?" | "has_key?" | "containsValue" | "hasOwn" | "is_member" | "Includes"
+        | "any" => {
+            if word == "hasOwn" || word == "any" {
+                if let Some(key) = args.get(1) {
+                    cleanse(run, key.value, ALL);
+                }
+            } else if let (Some(of), Some(first)) = (of, first) {
+                let subject = base.as_ref();
+                if subject.is_some_and(|b| b.taints.is_none()) && is_fixed(run, of) {
+                    cleanse(run, first, ALL);
+                }
+            }
+        }
+        "in_array" | "array_key_exists" | "Contains_" => {
+            if let Some(first) = first {
+                cleanse(run, first, ALL);
+            }
+        }
+        "startsWith" | "startswith" | "start_with?" | "StartsWith" | "hasPrefix" | "str_starts_with"
+        | "starts_with" | "HasPrefix" | "is_relative_to" | "IsSubPathOf" | "isRelativeTo" => {
+            let kinds = Kind::Path.bit() | Kind::Url.bit() | Kind::Redirect.bit() | Kind::ZipSlip.bit();
+            let is_function = matches!(word, "HasPrefix" | "str_starts_with") || of.is_none();
+            if let Some(target) = if is_function { first } else { of } {
+                prefix_check(run, target, if is_function { args.get(1).map(|a| a.value) } else { first }, kinds);
+            }
+        }
+        "isdigit" | "isalnum" | "isnumeric" | "isdecimal" | "isalpha" | "isidentifier" | "isInteger" | "isFinite"
+        | "is_numeric" | "is_int" | "ctype_digit" | "ctype_alnum" | "ctype_alpha" | "ctype_xdigit" | "isNumeric"
+        | "isAlphanumeric" | "isUUID" | "isInt" | "isAlpha" | "isNaN" => {
+            let target = if matches!(
+                word,
+                "isInteger" | "isFinite" | "isNumeric" | "isUUID" | "isInt" | "isAlphanumeric" | "isAlpha" | "isNaN"
+            ) {
+                first
+            } else {
+                of.filter(|_| first.is_none()).or(first)
+            };
+            if let Some(t) = target.filter(|_| word != "isNaN") {
+                cleanse(run, t, ALL);
+            }
+        }
+        "test" | "match" | "fullmatch" | "matches" | "preg_match" | "match?" | "IsMatch" | "MatchString" | "find"
+        | "search" | "is_match" | "lookingAt" | "matchEntire" | "containsMatchIn" => regex_check(run, word, of, args),
+        _ => by_name(run, word, of, args),
+    }
+}
+
+/// Returns true if the table has a guard for the call.
+fn tabled(
+    run: &mut Run<'_>,
+    id: ExprId,
+    callee: (Option<ExprId>, Option<&Value>, Sym),
+    args: &[Arg],
+    truth: bool,
+) -> bool {
+    let module = run.module;
+    let (of, base, name) = callee;
+    let path = match (of, base) {
+        (Some(_), Some(b)) => run.paths.member(b.path, name, module.word(name)),
+        _ => run.free(name),
+    };
+    let path = run.paths.call(path, Calling::Plain);
+    let hits = run.paths.hits(path);
+    let mut is_known = false;
+    for hit in hits.iter() {
+        let Role::Guard(i) = hit.role else { continue };
+        let Some(g) = run.table.guards.get(usize::from(i)) else { continue };
+        is_known = true;
+        if g.negative == truth {
+            continue;
+        }
+        if !g.when.is_empty() || !g.unless.is_empty() {
+            let given: Vec<Given> = args.iter().map(|a| run.given(a)).collect();
+            let receiver = of.zip(base);
+            let call = CallInfo { args: &given, receiver, span: module.expr(id).span };
+            if !run.all_hold(g.when, &call) || run.any_holds(g.unless, &call) {
+                continue;
+            }
+        }
+        for place in g.args {
+            match place {
+                Place::Arg(n) => {
+                    if let Some(a) = args.get(usize::from(*n)) {
+                        cleanse(run, a.value, g.kinds);
+                    }
+                }
+                Place::Receiver => {
+                    if let Some(of) = of {
+                        cleanse(run, of, g.kinds);
+                    }
+                }
+                Place::All | Place::From(_) => args.iter().for_each(|a| cleanse(run, a.value, g.kinds)),
+                Place::Keyword(_) | Place::Spread | Place::Result => {}
+            }
+        }
+    }
+    is_known
+}
+
+fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: u32) {
+    let Some(base) = base else { return cleanse(run, target, kinds) };
+    let b = run.quiet(base);
+    if let Some(data) = b.deep() {
+        let own = run.quiet(target).deep();
+        let is_own = |origin: u32| own.iter().any(|o| o.iter().any(|t| t.origin == origin));
+        if data
+            .iter()
+            .any(|t| t.proof == super::Proof::Request || (t.proof > super::Proof::Unknown && is_own(t.origin)))
+        {
+            return;
+        }
+    }
+    let mut kinds = kinds;
+    if let Some(Const::Text(t)) = &b.constant {
+        // `/` alone also starts `//evil.example`; a scheme alone fixes no host.
+        if matches!(&**t, "/" | "http" | "http://" | "https://" | "https" | "") {
+            return;
+        }
+        if t.starts_with("http") && super::constant::fixed_by(t) == 0 {
+            return;
+        }
+        if !t.starts_with("http") && !t.starts_with('/') {
+            kinds = ALL & !(Kind::Path.bit() | Kind::ZipSlip.bit());
+            kinds &= Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit();
+        }
+    }
+    cleanse(run, target, kinds);
+}
+
+/// Regular expressions that only let harmless text pass.
+fn regex_check(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
+    let base = of.map(|o| run.quiet(o));
+    let is_full = matches!(word, "fullmatch" | "matches" | "matchEntire");
+    if let (Some(Value { constant: Some(Const::Regex(p)), .. }), Some(a)) = (&base, args.first()) {
+        return cleanse(run, a.value, strictness(p, is_full));
+    }
+    // `pattern.matcher(x).matches()`.
+    if let (Some(of), true) = (of, args.is_empty()) {
+        let module = run.module;
+        if let ExprKind::Call { callee, args } = &module.expr(of).kind
+            && let ExprKind::Member { of: pattern, .. } = &module.expr(*callee).kind
+            && let Some(a) = args.first()
+            && let Some(Const::Regex(p)) = run.quiet(*pattern).constant
+        {
+            cleanse(run, a.value, strictness(&p, is_full));
+        }
+        return;
+    }
+    let values: Vec<Value> = args.iter().map(|a| run.quiet(a.value)).collect();
+    let pattern = values.iter().position(|v| matches!(v.constant, Some(Const::Text(_) | Const::Regex(_))));
+    let Some(at) = pattern else {
+        return by_name(run, word, of, args);
+    };
+    let Some(Const::Text(p) | Const::Regex(p)) = values.get(at).and_then(|v| v.constant.clone()) else { return };
+    let p: &str = if word == "preg_match" {
+        p.get(1..).and_then(|r| r.rsplit_once(|c: char| !c.is_ascii_alphabetic())).map_or("", |r| r.0)
+    } else {
+        &p
+    };
+    // Python's `match` is anchored at the start.
+    let anchored;
+    let p = if word == "match" && run.language == FlowLanguage::Python && !p.starts_with('^') {
+        anchored = format!("^{p}");
+        anchored.as_str()
+    } else {
+        p
+    };
+    let kinds = strictness(p, is_full);
+    let subject = args.iter().enumerate().find(|(i, _)| *i != at).map(|(_, a)| a.value).or(of);
+    if let Some(s) = subject {
+        cleanse(run, s, kinds);
+    }
+}
+
+/// Returns the kinds that a text is harmless for if it matches a pattern from start to end.
+pub(super) fn strictness(pattern: &str, is_full: bool) -> u32 {
+    let p = pattern;
+    let starts = is_full || p.starts_with('^') || p.starts_with("\\A");
+    let ends = is_full || p.ends_with('$') || p.ends_with("\\z") || p.ends_with("\\Z");
+    if starts && ends {
+        let body = p.trim_start_matches("\\A").trim_start_matches('^');
+        let body = body.trim_end_matches('$').trim_end_matches("\\z").trim_end_matches("\\Z");
+        if is_wide(body) {
+            return 0;
+        }
+        let mut kinds = ALL;
+        if lets_pass(body, '.') && lets_pass(body, '/') {
+            kinds &= !(Kind::Path.bit() | Kind::ZipSlip.bit());
+        }
+        return kinds;
+    }
+    // `^https://example\.com/`: the host is fixed.
+    if starts && (p.contains("://") || p.contains(":\\/\\/")) {
+        let plain = p.trim_start_matches("\\A").trim_start_matches('^').replace('\\', "");
+        return super::constant::fixed_by(&plain.replace("https?", "https"));
+    }
+    0
+}
+
+/// Returns true if a pattern has parts that match any text.
+fn is_wide(body: &str) -> bool {
+    let mut chars = body.chars().peekable();
+    let mut class = String::new();
+    let mut in_class = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                let next = chars.next();
+                if matches!(next, Some('S' | 'W' | 'D' | 's')) {
+                    return true;
+                }
+            }
+            '[' if !in_class => {
+                in_class = true;
+                class.clear();
+            }
+            ']' if in_class => {
+                in_class = false;
+                if class.starts_with('^') || class.contains(['\'', '"', '<', ';', '&', '|', '`']) {
+                    return true;
+                }
+            }
+            _ if in_class => class.push(c),
+            '.' if chars.peek().is_some_and(|n| matches!(n, '*' | '+' | '{')) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+fn lets_pass(body: &str, c: char) -> bool {
+    let mut in_class = false;
+    for x in body.chars() {
+        match x {
+            '[' => in_class = true,
+            ']' => in_class = false,
+            _ if in_class && x == c => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// A function whose name says that it checks.
+fn by_name(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
+    let lower = word.to_ascii_lowercase();
+    let says = [
+        "valid",
+        "safe",
+        "allow",
+        "whitelist",
+        "permit",
+        "trusted",
+        "is_local",
+        "islocal",
+        "authoriz",
+        "within",
+        "inside",
+        "known",
+    ];
+    if !says.iter().any(|w| lower.contains(w)) || lower.contains("unsafe") || lower.contains("invalid") {
+        return;
+    }
+    if args.is_empty() {
+        if let Some(of) = of {
+            cleanse(run, of, ALL);
+        }
+        return;
+    }
+    for a in args {
+        cleanse(run, a.value, ALL);
+    }
+}
+
+/// A statement that is a call which raises if a value is wrong: `validate(x)`, `assert_allowed(x)`.
+pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
+    let module = run.module;
+    let call = match &module.expr(id).kind {
+        ExprKind::Call { .. } => id,
+        ExprKind::Pass(of) => *of,
+        _ => return,
+    };
+    let ExprKind::Call { callee, args } = &module.expr(call).kind else { return };
+    let (of, name) = match &module.expr(*callee).kind {
+        ExprKind::Name(n) => (None, *n),
+        ExprKind::Member { of, name } => (Some(*of), *name),
+        _ => return,
+    };
+    let lower = module.word(name).to_ascii_lowercase();
+    if matches!(
+        lower.as_str(),
+        "abort" | "exit" | "die" | "_exit" | "halt" | "panic" | "notfound" | "fatal" | "fatalf" | "log_fatal"
+    ) {
+        let base = of.map(|o| run.quiet(o));
+        if base.is_none_or(|b| b.what == What::Other) {
+            run.is_alive = false;
+        }
+        return;
+    }
+    let starts = ["validate", "assert", "ensure", "require", "verify", "check"];
+    let says = ["valid", "safe", "allow", "path", "url", "host", "name", "permit", "trusted", "input", "within"];
+    if starts.iter().any(|w| lower.starts_with(w)) && says.iter().any(|w| lower.contains(w)) {
+        for a in args {
+            cleanse(run, a.value, ALL);
+        }
+    }
+}
+
+/// Makes what an expression refers to harmless for kinds.
+pub(super) fn cleanse(run: &mut Run<'_>, id: ExprId, kinds: u32) {
+    if kinds == 0 || !run.enter() {
+        return;
+    }
+    cleanse_inside(run, id, kinds);
+    run.leave();
+}
+
+fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
+    let module = run.module;
+    let kept = |kinds: u32, word: &str| kinds & transparent(word);
+    match &module.expr(id).kind {
+        ExprKind::Name(name) => {
+            clean_variable(run, *name, kinds);
+            // What the variable was derived from: `host = urlparse(x).hostname`.
+            for (from, through) in run.sources_of(*name) {
+                if from != *name && kinds & through != 0 {
+                    clean_variable(run, from, kinds & through);
+                }
+            }
+        }
+        ExprKind::Pass(of) | ExprKind::Cast { of, .. } => cleanse(run, *of, kinds),
+        ExprKind::Assign { target, .. } => cleanse(run, *target, kinds),
+        ExprKind::Member { of, name } => {
+            let hash = hash(run, id);
+            run.env.check(hash, kinds);
+            // `urlparse(x).hostname in HOSTS` is about `x`.
+            cleanse(run, *of, kept(kinds, module.word(*name)));
+        }
+        ExprKind::Index { .. } => {
+            let hash = hash(run, id);
+            run.env.check(hash, kinds);
+        }
+        ExprKind::Call { callee, args } => {
+            let hash = hash(run, id);
+            run.env.check(hash, kinds);
+            match &module.expr(*callee).kind {
+                // `x.lower() in NAMES`, `os.path.realpath(x).startswith(base)`.
+                ExprKind::Member { of, name } => {
+                    let kinds = kept(kinds, module.word(*name));
+                    if kinds != 0 {
+                        cleanse(run, *of, kinds);
+                        args.iter().for_each(|a| cleanse(run, a.value, kinds));
+                    }
+                }
+                ExprKind::Name(name) => {
+                    let kinds = kept(kinds, module.word(*name));
+                    args.iter().for_each(|a| cleanse(run, a.value, kinds));
+                }
+                _ => {}
+            }
+        }
+        ExprKind::New { class, args } => {
+            let kinds = match &module.expr(*class).kind {
+                ExprKind::Name(n) | ExprKind::Member { name: n, .. } => kept(kinds, module.word(*n)),
+                _ => 0,
+            };
+            args.iter().for_each(|a| cleanse(run, a.value, kinds));
+        }
+        ExprKind::Collection(items) => items.iter().for_each(|i| cleanse(run, i.value, kinds)),
+        _ => {}
+    }
+}
+
+/// Returns the kinds for which a check of what a function or member gives is a check of what it was given.
+pub(super) fn transparent(word: &str) -> u32 {
+    let path = Kind::Path.bit() | Kind::ZipSlip.bit();
+    let url = Kind::Url.bit() | Kind::Redirect.bit();
+    match word {
+        "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString" | "str" | "String"
+        | "downcase" | "upcase" | "strtolower" | "strtoupper" | "ToLower" | "ToUpper" | "to_s" | "Trim"
+        | "TrimSpace" | "casefold" | "to_sym" | "ToString" | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft"
+        | "rstrip" | "lstrip" | "chomp" => ALL,
+        "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath" | "getAbsolutePath" | "toAbsolutePath"
+        | "toRealPath" | "toPath" | "getCanonicalFile" | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join"
+        | "commonpath" | "commonprefix" | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path"
+        | "cleanpath" | "Path" | "File" | "get" | "Join" | "Combine" | "absolute" | "absolutePath"
+        | "canonicalPath" | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName" | "fullName"
+        | "weakly_canonical" | "canonical" | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath"
+        | "as_posix" | "relative_to" => path,
+        "normalize" => path | url,
+        "urlparse"
+        | "urlsplit"
+        | "URL"
+        | "URI"
+        | "getHost"
+        | "hostname"
+        | "host"
+        | "Hostname"
+        | "netloc"
+        | "create"
+        | "Parse"
+        | "parse_url"
+        | "getAuthority"
+        | "Uri"
+        | "origin"
+        | "Host"
+        | "authority"
+        | "parse"
+        | "PHP_URL_HOST"
+        | "scheme"
+        | "url_parse"
+        | "getHostName"
+        | "IsWellFormedUriString"
+        | "DnsSafeHost"
+        | "Authority"
+        | "ParseRequestURI"
+        | "toURI"
+        | "toURL" => url,
+        _ => 0,
+    }
+}
+
+fn clean_variable(run: &mut Run<'_>, name: Sym, kinds: u32) {
+    let variable = run.variable(name);
+    let Some(v) = run.env.get(variable).or_else(|| run.globals.get(variable)) else { return };
+    if run.silence == 0 {
+        for t in v.taints.iter().flat_map(|t| t.iter()) {
+            if !run.checked.contains(&(t.origin, kinds)) && run.checked.len() < 1000 {
+                run.checked.push((t.origin, kinds));
+            }
+        }
+    }
+    let v = v.clean(kinds);
+    run.env.set(variable, v);
+}
+
+/// Returns a hash of the source text of an expression.
+pub(super) fn hash(run: &Run<'_>, id: ExprId) -> u64 {
+    let text = run.source_text(run.module.expr(id).span);
+    let mut h = std::hash::DefaultHasher::new();
+    for b in text.bytes().filter(|b| !b.is_ascii_whitespace()) {
+        b.hash(&mut h);
+    }
+    h.finish()
+}

@@ -1,0 +1,500 @@
+//! Errors with memory that the text of one function shows.
+
+use super::super::super::shape::{Block, StmtKind};
+use super::super::words::has_secret_name;
+use super::super::{child, children, field, fields, integer, stmt};
+use super::C;
+use std::collections::{HashMap, HashSet};
+use tree_sitter::Node;
+
+/// Variables of a function.
+#[derive(Debug, Default)]
+pub(super) struct Locals<'t> {
+    /// The text of the function.
+    text: &'t str,
+    /// Arrays and their lengths in elements, if known.
+    arrays: HashMap<&'t str, Option<i64>>,
+    /// Arrays of characters, whose length is their size.
+    bytes: HashSet<&'t str>,
+    /// Arrays that end with the function.
+    automatic: HashSet<&'t str>,
+    pointers: HashSet<&'t str>,
+    params: HashSet<&'t str>,
+    /// Other variables that end with the function.
+    scalars: HashSet<&'t str>,
+}
+
+impl<'n, 't> C<'_, 't> {
+    pub(super) fn locals_of(&self, function: Node<'n>, params: Option<Node<'n>>) -> Locals<'t> {
+        let mut locals = Locals { text: self.l.text(function), ..Default::default() };
+        for p in params.map(children).unwrap_or_default() {
+            let Some(d) = field(p, "declarator") else { continue };
+            let Some(name) = self.declared(d).map(|n| self.l.text(n)) else { continue };
+            locals.params.insert(name);
+            if matches!(d.kind(), "pointer_declarator" | "array_declarator") {
+                locals.pointers.insert(name);
+            }
+        }
+        let Some(body) = field(function, "body") else { return locals };
+        let mut cursor = body.walk();
+        let mut is_inside = true;
+        while is_inside {
+            let node = cursor.node();
+            if node.kind() == "declaration" {
+                self.declare(node, &mut locals);
+            }
+            if cursor.goto_first_child() {
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() || cursor.node().id() == body.id() {
+                    is_inside = false;
+                    break;
+                }
+            }
+        }
+        locals
+    }
+
+    fn declare(&self, node: Node<'n>, locals: &mut Locals<'t>) {
+        let ty = field(node, "type").map(|t| self.l.text(t)).unwrap_or_default();
+        let is_byte =
+            matches!(ty, "char" | "unsigned char" | "signed char" | "uint8_t" | "int8_t" | "u_char" | "BYTE" | "u8");
+        let is_static = child(node, "storage_class_specifier").is_some_and(|s| self.l.text(s) == "static");
+        for d in fields(node, "declarator") {
+            let inner = if d.kind() == "init_declarator" { field(d, "declarator").unwrap_or(d) } else { d };
+            let Some(name) = self.declared(inner).map(|n| self.l.text(n)) else { continue };
+            match inner.kind() {
+                "array_declarator" => {
+                    let is_nested = field(inner, "declarator").is_some_and(|i| i.kind() != "identifier");
+                    let size = field(inner, "size").and_then(|s| self.number(s)).filter(|_| !is_nested);
+                    // Two arrays of one name in different blocks: the size is not known.
+                    let known = locals.arrays.insert(name, size);
+                    if known.is_some_and(|k| k != size) {
+                        locals.arrays.insert(name, None);
+                    }
+                    if is_byte && !is_nested {
+                        locals.bytes.insert(name);
+                    }
+                    if !is_static {
+                        locals.automatic.insert(name);
+                    }
+                }
+                "pointer_declarator" if self.l.text(inner).contains('[') => {
+                    locals.arrays.insert(name, None);
+                }
+                "pointer_declarator" => {
+                    locals.pointers.insert(name);
+                }
+                "identifier" if !is_static => {
+                    locals.scalars.insert(name);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the value of a number, a macro, a sum or a product.
+    fn number(&self, node: Node<'n>) -> Option<i64> {
+        match node.kind() {
+            "number_literal" => integer(self.l.text(node)),
+            "identifier" => self.macros.get(self.l.text(node)).copied(),
+            "parenthesized_expression" => children(node).first().and_then(|n| self.number(*n)),
+            "sizeof_expression" => {
+                let of = field(node, "value").or_else(|| field(node, "type"))?;
+                let name = self.l.text(of).trim_matches(['(', ')', ' ']);
+                self.locals.bytes.contains(name).then(|| self.locals.arrays.get(name).copied().flatten()).flatten()
+            }
+            "binary_expression" => {
+                let (a, b) = (self.number(field(node, "left")?)?, self.number(field(node, "right")?)?);
+                match self.l.text(field(node, "operator")?) {
+                    "+" => a.checked_add(b),
+                    "-" => a.checked_sub(b),
+                    "*" => a.checked_mul(b),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn note(&mut self, node: Node<'n>, name: &str, out: &mut Block) {
+        let id = self.l.call(node, name, Vec::new());
+        out.push(stmt(node, StmtKind::Expr(id)));
+    }
+
+    /// Looks for a pointer that is freed and then used or freed again in the statements of one block.
+    pub(super) fn frees(&mut self, nodes: &[Node<'n>], out: &mut Block) {
+        for (i, node) in nodes.iter().enumerate() {
+            let Some(name) = self.freed(*node) else { continue };
+            let rest = nodes.get(i + 1..).unwrap_or_default();
+            for later in rest {
+                if matches!(later.kind(), "labeled_statement" | "case_statement" | "preproc_else" | "preproc_elif") {
+                    break;
+                }
+                if self.freed(*later) == Some(name) {
+                    self.note(*later, "__double_free", out);
+                    break;
+                }
+                if let Some(used) = self.use_of(*later, name) {
+                    if let Some(at) = used {
+                        self.note(at, "__use_after_free", out);
+                    }
+                    break;
+                }
+                if matches!(
+                    later.kind(),
+                    "return_statement" | "break_statement" | "goto_statement" | "continue_statement"
+                ) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Returns the pointer that a statement frees: `free(p);`, `delete p;`.
+    fn freed(&self, node: Node<'n>) -> Option<&'t str> {
+        let inner = if node.kind() == "expression_statement" { children(node).first().copied()? } else { node };
+        let pointer = match inner.kind() {
+            "call_expression"
+                if matches!(self.l.text(field(inner, "function")?), "free" | "std::free" | "kfree" | "g_free") =>
+            {
+                children(field(inner, "arguments")?).first().copied()?
+            }
+            "delete_expression" => children(inner).last().copied()?,
+            _ => return None,
+        };
+        matches!(pointer.kind(), "identifier" | "field_expression").then(|| self.l.text(pointer))
+    }
+
+    /// Returns None if a statement does not name a pointer, `Some(None)` if it assigns it first, and the place of the
+    /// use otherwise.
+    fn use_of(&self, node: Node<'n>, name: &str) -> Option<Option<Node<'n>>> {
+        let text = self.l.text(node);
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let mut from = 0;
+        while let Some(at) = text.get(from..).and_then(|t| t.find(name)) {
+            let start = from + at;
+            let end = start + name.len();
+            let before = text.get(..start).unwrap_or_default();
+            let after = text.get(end..).unwrap_or_default();
+            let is_whole = !before.ends_with(is_word)
+                && !after.starts_with(is_word)
+                && !before.ends_with("->")
+                && !before.ends_with('.');
+            from = end;
+            if !is_whole {
+                continue;
+            }
+            let rest = after.trim_start();
+            let is_assigned = rest.starts_with('=') && !rest.starts_with("==");
+            let is_address = before.ends_with('&') && !before.ends_with("&&");
+            // A declaration of the same name, a size, a comparison with an old pointer, or a cleanup macro is not a use.
+            if is_assigned {
+                // `p = p->next` reads first.
+                let reads = [format!("{name}->"), format!("{name}["), format!("*{name}")];
+                let rest_code = rest.replace("sizeof(*", "sizeof(?").replace("sizeof *", "sizeof ?");
+                let read = reads.iter().filter_map(|r| rest_code.find(r.as_str())).min();
+                let Some(read) = read else { return Some(None) };
+                let at = node.start_byte() + end + (after.len() - rest.len()) + read;
+                return Some(node.descendant_for_byte_range(at, at + 1));
+            }
+            if is_address || before.ends_with("sizeof(") || before.ends_with("sizeof ") {
+                return Some(None);
+            }
+            let offset = node.start_byte() + start;
+            let place = node.descendant_for_byte_range(offset, offset + name.len())?;
+            return Some(self.is_dereferenced(place).then_some(place));
+        }
+        None
+    }
+
+    /// Returns true if the data behind a pointer is used: `*p`, `p->x`, `p[i]`, or an argument of a call.
+    fn is_dereferenced(&self, place: Node<'n>) -> bool {
+        let mut at = place;
+        for _ in 0..3 {
+            let Some(p) = at.parent() else { return false };
+            match p.kind() {
+                "subscript_expression" => return field(p, "argument").is_some_and(|a| a.id() == at.id()),
+                "pointer_expression" => return self.l.text(p).starts_with('*'),
+                "field_expression" => {
+                    if self.l.text(p).contains("->") {
+                        return true;
+                    }
+                    at = p;
+                }
+                "argument_list" => {
+                    let call =
+                        p.parent().and_then(|c| field(c, "function")).map(|f| self.l.text(f)).unwrap_or_default();
+                    let reads =
+                        ["printf", "puts", "str", "mem", "write", "send", "fputs", "atoi", "fprintf", "sprintf"];
+                    return reads.iter().any(|w| call.starts_with(w)) && !call.starts_with("memset_free");
+                }
+                "return_statement" => return true,
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    pub(super) fn return_of_stack(&mut self, node: Node<'n>, value: Option<Node<'n>>, out: &mut Block) {
+        let Some(value) = value else { return };
+        let text = self.l.text(value);
+        let is_array = value.kind() == "identifier" && self.locals.automatic.contains(text);
+        let is_address = text
+            .strip_prefix('&')
+            .is_some_and(|n| self.locals.scalars.contains(n) || self.locals.automatic.contains(n));
+        if is_array || is_address {
+            self.note(node, "__return_of_stack", out);
+        }
+    }
+
+    /// `char buf[n]`: a size that the interpreter looks at.
+    pub(super) fn variable_length(&mut self, declarator: Node<'n>, out: &mut Block) {
+        if declarator.kind() != "array_declarator" {
+            return;
+        }
+        let Some(size) = field(declarator, "size").filter(|s| s.kind() == "identifier") else { return };
+        if self.macros.contains_key(self.l.text(size)) || self.is_compared(self.l.text(size)) {
+            return;
+        }
+        let id = self.expr(size);
+        let call = self.l.call(declarator, "__vla", vec![id]);
+        out.push(stmt(declarator, StmtKind::Expr(call)));
+    }
+
+    /// `buf[10]` of `char buf[10]`, `buf[sizeof(buf)]`.
+    pub(super) fn past_end(&mut self, node: Node<'n>, key: Node<'n>, out: &mut Block) {
+        let Some(array) = field(node, "argument").filter(|a| a.kind() == "identifier") else { return };
+        let Some(size) = self.locals.arrays.get(self.l.text(array)).copied().flatten() else { return };
+        let is_address =
+            node.parent().is_some_and(|p| p.kind() == "pointer_expression" || p.kind() == "sizeof_expression");
+        if self.number(key).is_some_and(|k| k >= size) && !is_address {
+            self.note(node, "__off_by_one", out);
+        }
+    }
+
+    /// `for (i = 0; i <= N; i++) buf[i] = …` with `buf[N]`.
+    pub(super) fn loop_past_end(&mut self, node: Node<'n>, out: &mut Block) {
+        let Some(test) = field(node, "condition").filter(|c| c.kind() == "binary_expression") else { return };
+        let operator = field(test, "operator").map(|o| self.l.text(o)).unwrap_or_default();
+        let (Some(left), Some(right)) = (field(test, "left"), field(test, "right")) else { return };
+        let Some(limit) = self.number(right) else { return };
+        let last = match operator {
+            "<=" => limit,
+            "<" => limit - 1,
+            _ => return,
+        };
+        let Some(body) = field(node, "body") else { return };
+        let index = self.l.text(left);
+        let arrays: Vec<(&str, i64)> = self.locals.arrays.iter().filter_map(|(n, s)| s.map(|s| (*n, s))).collect();
+        for (name, size) in arrays {
+            let access = format!("{name}[{index}]");
+            if last < size || !self.l.text(node).contains(&access) {
+                continue;
+            }
+            let Some(at) = self.l.text(body).find(&access) else { continue };
+            let at = body.start_byte() + at;
+            if let Some(place) = body.descendant_for_byte_range(at, at + access.len()) {
+                self.note(place, "__off_by_one", out);
+            }
+        }
+    }
+
+    /// Returns true if the function compares a variable with something.
+    pub(super) fn is_compared(&self, name: &str) -> bool {
+        let text = self.locals.text;
+        ["<", ">", "<=", ">="].iter().any(|o| {
+            [format!("{name} {o}"), format!("{name}{o}"), format!("{o} {name}"), format!("{o}{name}")]
+                .iter()
+                .any(|w| text.contains(w.as_str()))
+        }) || ["min(", "MIN(", "clamp("].iter().any(|w| text.contains(w))
+    }
+
+    /// Returns true if an index or size is a number that input decides, and the function does not check it.
+    pub(super) fn is_number_of_input(&self, key: Node<'n>) -> bool {
+        let name = self.l.text(key);
+        let text = self.locals.text;
+        let reads = ["atoi(", "atol(", "strtol(", "strtoul(", "scanf(", "ntohl(", "ntohs(", "recv(", "fread(", "read("];
+        reads.iter().any(|w| text.contains(w)) && !self.is_compared(name)
+    }
+
+    /// Returns true if the function measures the source of a copy.
+    pub(super) fn is_measured(&self, list: &[Node<'n>]) -> bool {
+        let Some(source) = list.get(1).map(|n| self.l.text(*n)) else { return false };
+        if list.get(2).is_some_and(|n| n.kind() == "identifier" && self.is_compared(self.l.text(*n))) {
+            return true;
+        }
+        list.len() == 2
+            && (self.locals.text.contains(&format!("strlen({source})"))
+                || self.locals.text.contains(&format!("strnlen({source}")))
+    }
+
+    /// Looks at the sizes and targets of a call of libc.
+    pub(super) fn memory_of_call(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut Block) {
+        match name {
+            "strcpy" | "strcat" | "stpcpy" => self.copy(node, list, out),
+            "sprintf" | "vsprintf" => self.format(node, list, out),
+            "strncpy" | "strncat" | "memcpy" | "memmove" | "snprintf" | "fgets" | "read" | "recv" | "memset" => {
+                self.sized(node, name, list, out);
+            }
+            "malloc" | "calloc" | "realloc" | "alloca" => self.allocation(node, name, list, out),
+            "free" => {
+                let is_stack = list.first().is_some_and(|a| self.locals.automatic.contains(self.l.text(*a)));
+                if is_stack {
+                    self.note(node, "__free_of_stack", out);
+                }
+            }
+            "access" => {
+                let Some(path) = list.first().map(|n| self.l.text(*n)) else { return };
+                let opens = ["open(", "fopen(", "chmod(", "chown("];
+                let is_right =
+                    list.get(1).is_some_and(|m| self.l.text(*m).contains("_OK") && self.l.text(*m) != "F_OK");
+                if is_right && opens.iter().any(|w| self.locals.text.contains(&format!("{w}{path}"))) {
+                    self.note(node, "__access_then_open", out);
+                }
+            }
+            "memcmp" | "strcmp" | "strncmp" => {
+                let words = ["hmac", "mac", "digest", "token", "signature", "expected_tag"];
+                let last = |n: &Node<'n>| {
+                    let t = self.l.text(*n).to_ascii_lowercase();
+                    words.iter().any(|w| t.ends_with(w))
+                };
+                if list.iter().take(2).filter(|n| last(n)).count() == 2 {
+                    self.note(node, "__secret_compare", out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn copy(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
+        let [target, source] = list else { return };
+        let (target, text) = (self.l.text(*target), self.l.text(*source));
+        let Some(size) = self.locals.arrays.get(target).copied() else { return };
+        if source.kind() == "string_literal" {
+            let length = i64::try_from(text.trim_matches('"').chars().filter(|c| *c != '\\').count()).unwrap_or(0);
+            if size.is_some_and(|s| length + 1 > s) {
+                self.note(node, "__larger_than_buffer", out);
+            }
+            return;
+        }
+        if self.locals.params.contains(text) && !self.is_measured(list) {
+            self.note(node, "__unsafe_copy", out);
+        }
+    }
+
+    fn format(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
+        let Some(format) = list.get(1).filter(|f| f.kind() == "string_literal") else { return };
+        let text = self.l.text(*format);
+        if !text.contains("%s") {
+            return;
+        }
+        let measures = list.iter().skip(2).any(|a| self.locals.text.contains(&format!("strlen({})", self.l.text(*a))));
+        if measures {
+            return;
+        }
+        let target = list.first().map(|t| self.l.text(*t)).unwrap_or_default();
+        let is_array = self.locals.arrays.contains_key(target);
+        if is_array
+            && list
+                .iter()
+                .skip(2)
+                .any(|a| self.locals.params.contains(self.l.text(*a)) && self.locals.pointers.contains(self.l.text(*a)))
+        {
+            self.note(node, "__unsafe_copy", out);
+        }
+        let mut args = Vec::new();
+        for a in list.iter().skip(2) {
+            args.push(self.expr(*a));
+        }
+        let first = self.l.unknown(node, Vec::new());
+        args.insert(0, first);
+        let id = self.l.call(node, "__sprintf_text", args);
+        out.push(stmt(node, StmtKind::Expr(id)));
+    }
+
+    fn sized(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut Block) {
+        let at = match name {
+            "snprintf" | "fgets" => 1,
+            _ => 2,
+        };
+        let to = if matches!(name, "read" | "recv") { 1 } else { 0 };
+        let (Some(target), Some(size)) = (list.get(to), list.get(at)) else { return };
+        let (target, text) = (self.l.text(*target), self.l.text(*size));
+        if let Some(Some(length)) = self.locals.arrays.get(target).copied()
+            && self.locals.bytes.contains(target)
+            && self.number(*size).is_some_and(|n| n > length)
+        {
+            self.note(node, "__larger_than_buffer", out);
+            return;
+        }
+        let source = list.get(1).map(|s| self.l.text(*s)).unwrap_or_default();
+        let is_copy = matches!(name, "strncpy" | "strncat" | "memcpy");
+        if is_copy && self.locals.arrays.contains_key(target) {
+            let measure = format!("strlen({source})");
+            let checks = self.locals.text.matches(measure.as_str()).count() > 1;
+            if (text == measure || text == format!("{measure} + 1") || text == format!("{measure}+1")) && !checks {
+                self.note(node, "__length_of_source", out);
+                return;
+            }
+        }
+        let whole = text.replace(' ', "");
+        if name == "strncat" && (whole == format!("sizeof({target})") || whole == format!("sizeof{target}")) {
+            self.note(node, "__size_of_target", out);
+            return;
+        }
+        let pointer = text.trim_start_matches("sizeof").trim_matches(['(', ')', ' ']);
+        if text.starts_with("sizeof")
+            && pointer == target
+            && self.locals.pointers.contains(target)
+            && !self.locals.arrays.contains_key(target)
+            && name != "read"
+        {
+            self.note(node, "__sizeof_pointer", out);
+        }
+    }
+
+    fn allocation(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut Block) {
+        let Some(size) = list.last() else { return };
+        let text = self.l.text(*size);
+        let around = node.parent().map(|p| self.l.text(p)).unwrap_or_default();
+        if name == "malloc" && text.starts_with("strlen(") && text.matches('(').count() == 1 && text.ends_with(')') {
+            let source = text.trim_start_matches("strlen(").trim_end_matches(')');
+            if self.locals.text.contains(&format!(", {source})")) && self.locals.text.contains("strcpy(") {
+                self.note(node, "__malloc_without_terminator", out);
+            }
+        }
+        if name == "realloc"
+            && list
+                .first()
+                .is_some_and(|p| around.trim_start_matches('*').starts_with(&format!("{} =", self.l.text(*p))))
+        {
+            self.note(node, "__realloc_lost", out);
+        }
+        if name == "malloc" && size.kind() == "binary_expression" {
+            for side in ["left", "right"] {
+                let Some(part) = field(*size, side).filter(|p| p.kind() == "identifier") else { continue };
+                if self.is_number_of_input(part) {
+                    let id = self.expr(part);
+                    let call = self.l.call(node, "__product", vec![id]);
+                    out.push(stmt(node, StmtKind::Expr(call)));
+                }
+            }
+        }
+    }
+
+    /// A secret of `rand`.
+    pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut Block) {
+        let text = self.l.text(value);
+        let name = self.l.text(target);
+        let name = name.split('[').next().unwrap_or_default();
+        let name = name.rsplit(['.', '>']).next().unwrap_or_default();
+        let words = ["rand()", "random()", "drand48()", "lrand48()"];
+        if words.iter().any(|w| text.contains(w))
+            && (has_secret_name(name) || matches!(name, "key" | "iv" | "seed_key"))
+        {
+            self.note(value, "__secret_from_rand", out);
+        }
+    }
+}

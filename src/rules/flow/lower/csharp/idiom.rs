@@ -1,0 +1,203 @@
+//! Idioms of .NET that only the words of the code show.
+
+use super::super::super::shape::{Block, StmtKind};
+use super::super::words::has_secret_name;
+use super::super::{child, children, field, stmt};
+use super::CSharp;
+use tree_sitter::Node;
+
+/// Types whose values have no text of a client.
+const NUMBERS: [&str; 36] = [
+    "int",
+    "long",
+    "short",
+    "byte",
+    "sbyte",
+    "uint",
+    "ulong",
+    "ushort",
+    "double",
+    "float",
+    "decimal",
+    "bool",
+    "Int32",
+    "Int64",
+    "Int16",
+    "Byte",
+    "Double",
+    "Single",
+    "Decimal",
+    "Boolean",
+    "Guid",
+    "DateTime",
+    "DateTimeOffset",
+    "DateOnly",
+    "TimeOnly",
+    "TimeSpan",
+    "System.Guid",
+    "System.Int32",
+    "System.DateTime",
+    "CancellationToken",
+    "nint",
+    "Half",
+    "BigInteger",
+    "HttpStatusCode",
+    "Version",
+    "Enum",
+];
+
+/// Interfaces that carry the data of a request.
+const DATA: [&str; 8] = [
+    "IFormFile",
+    "IFormCollection",
+    "IEnumerable",
+    "IList",
+    "ICollection",
+    "IDictionary",
+    "IReadOnlyList",
+    "IFormFileCollection",
+];
+
+/// Returns true for a type whose values have no text of a client.
+pub(super) fn is_number(ty: &str) -> bool {
+    NUMBERS.contains(&ty)
+}
+
+/// Returns true for a type that a framework passes in and that is not data: `IUserService`, `AppDbContext`, `ILogger`.
+/// `HttpContext` and `HttpRequest` have sources of their own.
+pub(super) fn is_service(ty: &str) -> bool {
+    let ty = ty.rsplit('.').next().unwrap_or_default();
+    let mut chars = ty.chars();
+    let is_interface = chars.next() == Some('I') && chars.next().is_some_and(char::is_uppercase) && !DATA.contains(&ty);
+    let ends = [
+        "Context",
+        "Service",
+        "Repository",
+        "Manager",
+        "Factory",
+        "Provider",
+        "Connection",
+        "HttpClient",
+        "Cache",
+        "Options",
+        "Encoder",
+    ];
+    (is_interface && !ty.starts_with("IHttpRequest") && ty != "ILogger") || ends.iter().any(|e| ty.ends_with(e))
+}
+
+impl<'n> CSharp<'_, '_> {
+    /// Adds what an assignment means beside itself: a secret of `Random`.
+    pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut Block) {
+        let text = self.l.text(value);
+        let name = self.l.text(target);
+        let name = name.rsplit('.').next().unwrap_or_default();
+        let words = [
+            "new Random(",
+            "Random.Shared",
+            "random.Next",
+            "rnd.Next",
+            "rand.Next",
+            "rng.Next",
+            "Random.Next",
+            "_random.Next",
+        ];
+        if has_secret_name(name) && words.iter().any(|w| text.contains(w)) {
+            let id = self.l.call(value, "__secret_from_random", Vec::new());
+            out.push(stmt(value, StmtKind::Expr(id)));
+        }
+    }
+
+    /// Returns true if `==` compares a secret with a value of the request.
+    pub(super) fn is_secret_comparison(&self, node: Node<'n>, left: Node<'n>, right: Node<'n>) -> bool {
+        let (a, b) = (self.l.text(left), self.l.text(right));
+        let last = |t: &str| -> bool {
+            let t = t.trim_end_matches(|c: char| !c.is_alphanumeric()).replace('-', "");
+            has_secret_name(t.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
+        };
+        let is_constant = |n: Node<'_>| n.kind().ends_with("literal") || n.kind() == "null_literal";
+        let is_input = |t: &str| t.contains("Request.") || t.contains("Request[") || t.contains("Headers[");
+        let made =
+            |t: &str| t.contains("hmac") || t.contains("signature") || t.contains("Signature") || t.contains("Hmac");
+        let is_made = made(a) && made(b) && last(a) && last(b);
+        node.kind() == "binary_expression"
+            && !is_constant(left)
+            && !is_constant(right)
+            && ((last(a) && last(b) && (is_input(a) || is_input(b))) || is_made)
+    }
+
+    /// Adds a call for each `[HttpPost]` action of an MVC controller without an antiforgery token.
+    pub(super) fn missing_antiforgery(&mut self, node: Node<'n>, out: &mut Block) {
+        let Some(bases) = child(node, "base_list") else { return };
+        let bases = self.l.text(bases);
+        let attributes = |c: &Self, n: Node<'n>| -> String {
+            children(n).into_iter().filter(|a| a.kind() == "attribute_list").map(|a| c.l.text(a)).collect()
+        };
+        let own = attributes(self, node);
+        if !bases.contains("Controller")
+            || ["ControllerBase", "ApiController", "OData"].iter().any(|w| bases.contains(w))
+            || ["ntiforgery", "ntiForgery", "ApiController", "Route(\"api"].iter().any(|w| own.contains(w))
+        {
+            return;
+        }
+        let text = self.l.text(node);
+        let mut root = node;
+        while let Some(p) = root.parent() {
+            root = p;
+        }
+        let whole = self.l.text(root);
+        // ASP.NET Core checks the token in a filter of the application, which this file does not show.
+        let is_old = whole.contains("System.Web.Mvc") || !(whole.contains("using ") || whole.contains("IActionResult"));
+        if !is_old && !text.contains("[ValidateAntiForgeryToken") {
+            return;
+        }
+        for method in field(node, "body").map(children).unwrap_or_default() {
+            if method.kind() != "method_declaration" {
+                continue;
+            }
+            let marks = attributes(self, method);
+            let is_form = marks.contains("HttpPost") && !marks.contains("ntiForgery") && !marks.contains("ntiforgery");
+            let ty = field(method, "returns").map(|t| self.l.text(t)).unwrap_or_default();
+            if is_form && ty.contains("Result") && !ty.contains("JsonResult") && !marks.contains("AllowAnonymous") {
+                let Some(name) = field(method, "name") else { continue };
+                let id = self.l.call(name, "__post_without_antiforgery", Vec::new());
+                out.push(stmt(name, StmtKind::Expr(id)));
+            }
+        }
+    }
+
+    /// Returns true for a call that looks something up in a service of the class: `_users.FindByName(name)`. Its result
+    /// is a record and not the text of the client.
+    pub(super) fn is_lookup(&self, function: Node<'n>) -> bool {
+        let (Some(of), Some(name)) = (field(function, "expression"), field(function, "name")) else { return false };
+        let (of, name) = (self.l.text(of), self.l.text(name));
+        let is_service = of.strip_prefix('_').is_some_and(|r| r.chars().all(|c| c.is_alphanumeric()))
+            && !["client", "http", "request", "context", "accessor", "encod", "sanitiz", "protector"]
+                .iter()
+                .any(|w| of.to_ascii_lowercase().contains(w));
+        let verbs = [
+            "Get", "Find", "Load", "Fetch", "Lookup", "Resolve", "List", "Search", "First", "Single", "Create", "Open",
+        ];
+        is_service && verbs.iter().any(|v| name.starts_with(v))
+    }
+
+    /// Returns true if the block around a new object sets a member of the variable that it is stored in.
+    pub(super) fn is_set_later(&self, node: Node<'n>, member: &str) -> bool {
+        let mut name = None;
+        let mut at = node;
+        while let Some(p) = at.parent() {
+            match p.kind() {
+                "variable_declarator" => name = name.or_else(|| field(p, "name")),
+                "assignment_expression" => name = name.or_else(|| field(p, "left")),
+                "block" | "compilation_unit" | "declaration_list" => {
+                    let Some(name) = name else { return false };
+                    let target = format!("{}.{member}", self.l.text(name));
+                    return self.l.text(p).contains(&target);
+                }
+                "argument" | "lambda_expression" => return false,
+                _ => {}
+            }
+            at = p;
+        }
+        false
+    }
+}

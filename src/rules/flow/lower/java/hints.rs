@@ -1,0 +1,163 @@
+//! What the text of a call or of a method says in Java and Kotlin that its data does not: that a parser is hardened,
+//! that only the name of a file is used, that a random number is for a secret. The lowering turns it into calls of the table.
+
+use super::super::super::shape::{Block, ExprId};
+use super::super::Lower;
+use tree_sitter::Node;
+
+/// Settings that keep a parser from resolving external entities.
+const HARDENING: &[&str] = &[
+    "disallow-doctype-decl",
+    "external-general-entities",
+    "external-parameter-entities",
+    "load-external-dtd",
+    "FEATURE_SECURE_PROCESSING",
+    "feature/secure-processing",
+    "SUPPORT_DTD",
+    "supportDTD",
+    "IS_SUPPORTING_EXTERNAL_ENTITIES",
+    "isSupportingExternalEntities",
+    "ACCESS_EXTERNAL",
+    "accessExternal",
+];
+/// Words of methods that make secrets, in lower case.
+const SECRETS: &[&str] = &[
+    "token",
+    "passw",
+    "secret",
+    "csrf",
+    "nonce",
+    "rememberme",
+    "apikey",
+    "api_key",
+    "salt",
+    "signature",
+    "credential",
+    "captcha",
+    "sessionid",
+    "session_id",
+    "sessionkey",
+    "verificationcode",
+    "otp(",
+    "new cookie(",
+];
+/// Classes whose `valueOf` is no conversion to an enum.
+const NOT_ENUMS: &[&str] = &[
+    "String",
+    "Integer",
+    "Long",
+    "Double",
+    "Float",
+    "Short",
+    "Byte",
+    "Boolean",
+    "Character",
+    "BigDecimal",
+    "BigInteger",
+    "Date",
+    "Timestamp",
+    "Time",
+    "MediaType",
+    "MimeType",
+    "JsonValue",
+    "Value",
+    "Struct",
+    "Uri",
+];
+
+/// Returns the call that stands for what a method does to its receiver: hardens a parser, secures a cookie.
+pub(in super::super) fn change(method: &str, args: &str) -> Option<&'static str> {
+    match method {
+        "setFeature" | "setProperty" | "setAttribute" | "setParameter" => is_hardening(args).then_some("java.hardened"),
+        "setEntityResolver" | "setXMLResolver" if !args.contains("null") => Some("java.hardened"),
+        "setSecure" if args == "(true)" => Some("java.secured"),
+        _ => None,
+    }
+}
+
+/// Returns true if arguments switch external entities off.
+pub(in super::super) fn is_hardening(args: &str) -> bool {
+    let Some(word) = HARDENING.iter().find(|w| args.contains(**w)) else { return false };
+    let turns_on = matches!(*word, "disallow-doctype-decl" | "FEATURE_SECURE_PROCESSING" | "feature/secure-processing");
+    let is_off = args.contains("false") || args.contains("FALSE");
+    let is_on = args.contains("true") || args.contains("TRUE");
+    if turns_on { !is_off } else { !is_on }
+}
+
+/// Adds the call after a statement: `f = java.hardened(f)`.
+pub(in super::super) fn changed(l: &mut Lower<'_>, node: Node<'_>, name: &str, target: ExprId, out: &mut Block) {
+    let value = l.call(node, name, vec![target]);
+    out.push(l.assign(node, target, value));
+}
+
+/// Returns the name of a constructor or function for a path of which only the last name is used, and for a hash of a secret.
+pub(in super::super) fn checked_name(l: &Lower<'_>, node: Node<'_>, name: &str) -> Option<&'static str> {
+    let checked = match name {
+        "File" | "java.io.File" => "CheckedFile",
+        "Paths.get" => "CheckedPaths.get",
+        "Path.of" => "CheckedPath.of",
+        "resolve" => "resolveChecked",
+        "MessageDigest.getInstance" => return is_secret(l, node).then_some("SecretDigest.getInstance"),
+        _ => return None,
+    };
+    is_name_taken(l, node).then_some(checked)
+}
+
+/// Returns true if only the last name of the path is used: `new File(x).getName()`.
+fn is_name_taken(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let Some(parent) = node.parent() else { return false };
+    let after = l.text(parent).get(node.end_byte().saturating_sub(parent.start_byte())..).unwrap_or_default();
+    let after = after.trim_start().trim_start_matches('.');
+    ["getName()", "getFileName()", "name", "fileName", "extension", "nameWithoutExtension"]
+        .iter()
+        .any(|n| after.starts_with(n) && !after.get(n.len()..).is_some_and(|r| r.starts_with(char::is_alphanumeric)))
+        && matches!(parent.kind(), "method_invocation" | "navigation_expression")
+}
+
+/// Returns true if a random number is made where a secret is.
+pub(in super::super) fn is_secret(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let mut at = node;
+    while let Some(parent) = at.parent() {
+        match parent.kind() {
+            "method_declaration" | "constructor_declaration" | "function_declaration" if has_secret(l.text(parent)) => {
+                return true;
+            }
+            "field_declaration" | "property_declaration" if has_secret(l.text(parent)) => return true,
+            "class_declaration" | "object_declaration" => {
+                return parent.child_by_field_name("name").is_some_and(|n| has_secret(l.text(n)));
+            }
+            _ => {}
+        }
+        at = parent;
+    }
+    at.kind() == "program" && has_secret(l.text(at))
+}
+
+fn has_secret(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase().replace("tokeniz", "");
+    SECRETS.iter().any(|w| lower.contains(w))
+}
+
+/// Returns true for a generator that can be predicted. One with a fixed seed is for a test or a simulation.
+pub(in super::super) fn is_weak_random(class: Option<&str>, method: &str, args: &str) -> bool {
+    let is_fixed = args.len() > 2 && args.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'(' | b')' | b'L'));
+    if is_fixed && method == "new" || args.contains("SecureRandom") {
+        return false;
+    }
+    match (class, method) {
+        (Some("Random" | "java.util.Random"), "new") | (Some("Math" | "java.lang.Math"), "random") => true,
+        (Some("ThreadLocalRandom"), "current") => true,
+        (Some("RandomStringUtils"), m) => m.starts_with("random"),
+        _ => false,
+    }
+}
+
+/// Returns true for `x.contains("..")`.
+pub(in super::super) fn finds_dots(method: &str, args: &str) -> bool {
+    method == "contains" && args.starts_with("(\"") && args.contains("..")
+}
+
+/// Returns true for `Color.valueOf(x)`.
+pub(in super::super) fn is_enum(class: &str, method: &str) -> bool {
+    method == "valueOf" && class.starts_with(|c: char| c.is_ascii_uppercase()) && !NOT_ENUMS.contains(&class)
+}

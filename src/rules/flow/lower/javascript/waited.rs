@@ -1,0 +1,96 @@
+//! Results that are waited for.
+//!
+//! `await store.load(req.params.id)` gives what a store holds, not the text of the argument. A function of this file,
+//! and what only decodes its argument, gives the data of its arguments.
+
+use super::super::{Lower, children, field, stmt};
+use super::expression::expr;
+use super::{ExprId, ExprKind, StmtKind};
+use tree_sitter::Node;
+
+/// Starts of names of functions whose result is made of their arguments, although it is waited for.
+const DECODERS: [&str; 30] = [
+    "json",
+    "text",
+    "formdata",
+    "blob",
+    "arraybuffer",
+    "buffer",
+    "body",
+    "parse",
+    "readbody",
+    "getbody",
+    "all",
+    "race",
+    "any",
+    "resolve",
+    "decode",
+    "unescape",
+    "format",
+    "build",
+    "valid",
+    "marked",
+    "normalize",
+    "join",
+    "map",
+    "transform",
+    "convert",
+    "promisify",
+    "stringify",
+    "tostring",
+    "concat",
+    "from",
+];
+/// Starts of names of functions whose result is a connection or the like.
+const MAKERS: [&str; 8] = ["connect", "create", "launch", "newpage", "open", "getconnection", "load", "headers"];
+
+/// Lowers the value of `await`, or the object of `.then`.
+pub(super) fn value(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let id = expr(l, node);
+    if node.kind() != "call_expression" || !is_foreign(l, node) {
+        return id;
+    }
+    let body = vec![stmt(node, StmtKind::Expr(id))];
+    l.expr(node, ExprKind::Block { body, value: None })
+}
+
+/// Returns true for a call of a function of another file that is not known to pass data on.
+fn is_foreign(l: &Lower<'_>, call: Node<'_>) -> bool {
+    let (Some(callee), Some(args)) = (field(call, "function"), field(call, "arguments")) else { return false };
+    let is_constant = |n: &Node<'_>| matches!(n.kind(), "string" | "number" | "true" | "false" | "null");
+    if args.kind() == "template_string" || children(args).iter().all(is_constant) {
+        return false;
+    }
+    let (object, name) = match callee.kind() {
+        "identifier" => (None, callee),
+        "member_expression" => match (field(callee, "object"), field(callee, "property")) {
+            (Some(object), Some(name)) => (Some(object), name),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    if object.is_some_and(|o| matches!(o.kind(), "this" | "super")) {
+        return false;
+    }
+    let word = l.text(name);
+    let lower = word.to_ascii_lowercase();
+    let is = |starts: &[&str]| starts.iter().any(|s| lower.starts_with(s));
+    let is_maker = is(&MAKERS) && children(args).first().is_none_or(|a| !l.text(*a).contains("req"));
+    !is(&DECODERS) && !is_maker && !is_defined(l, word)
+}
+
+/// Returns true if the file seems to define a function of the name.
+fn is_defined(l: &Lower<'_>, word: &str) -> bool {
+    let text = l.text;
+    memchr::memmem::find_iter(text, word.as_bytes()).any(|at| {
+        let before = text.get(at.saturating_sub(10)..at).unwrap_or_default();
+        let end = at + word.len();
+        let after = text.get(end..text.len().min(end + 14)).unwrap_or_default();
+        let is_function = [&b"function "[..], b"function* ", b"async "].iter().any(|b| before.ends_with(b));
+        let is_value =
+            [&b" = ("[..], b" = async", b" = function", b": async", b": function", b" = promisify", b" = util."]
+                .iter()
+                .any(|a| after.starts_with(a));
+        is_function || is_value
+    })
+}

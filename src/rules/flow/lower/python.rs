@@ -1,0 +1,589 @@
+//! The shape of Python files.
+
+use super::super::shape::{
+    Arg, Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Item, Mark, Op, Param, StmtKind, Sym,
+};
+use super::{Lower, block, child, children, field, fields, integer, plain, span, stmt, unescape};
+use tree_sitter::Node;
+
+/// Lowers a file.
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+    body(l, root)
+}
+
+fn body(l: &mut Lower<'_>, node: Node<'_>) -> Block {
+    block(l, &children(node), statement)
+}
+
+fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> Block {
+    field(node, name).map(|n| body(l, n)).unwrap_or_default()
+}
+
+fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+    if !l.enter() {
+        return;
+    }
+    statement_inside(l, node, out);
+    l.leave();
+}
+
+fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+    let kind = match node.kind() {
+        "expression_statement" | "ERROR" | "block" | "module" => return out.extend(body(l, node)),
+        "import_statement" | "import_from_statement" | "future_import_statement" => return import(l, node),
+        "assignment" => return assignment(l, node, out),
+        "return_statement" => StmtKind::Return(children(node).first().map(|n| expr(l, *n))),
+        "raise_statement" => StmtKind::Throw(children(node).first().map(|n| expr(l, *n))),
+        "break_statement" => StmtKind::Break,
+        "continue_statement" => StmtKind::Continue,
+        "assert_statement" => match children(node).first() {
+            Some(test) => StmtKind::Assert(expr(l, *test)),
+            None => return,
+        },
+        "if_statement" => condition(l, node),
+        "while_statement" => {
+            let test = field(node, "condition").map(|n| expr(l, n));
+            let body = body_of(l, node, "body");
+            StmtKind::While { test, body, update: Vec::new(), is_post_test: false }
+        }
+        "for_statement" => {
+            let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return };
+            let (target, iterable) = (expr(l, left), expr(l, right));
+            StmtKind::Each { target, key: None, iterable, body: body_of(l, node, "body") }
+        }
+        "with_statement" => return with(l, node, out),
+        "try_statement" => attempt(l, node),
+        "match_statement" => choice(l, node),
+        "function_definition" => StmtKind::Function(function(l, node, Vec::new())),
+        "class_definition" => class(l, node, Vec::new()),
+        "decorated_definition" => return decorated(l, node, out),
+        "pass_statement" | "global_statement" | "nonlocal_statement" | "comment" => return,
+        _ => StmtKind::Expr(expr(l, node)),
+    };
+    out.push(stmt(node, kind));
+}
+
+fn import(l: &mut Lower<'_>, node: Node<'_>) {
+    let from = field(node, "module_name").map(|n| l.text(n).to_owned());
+    if child(node, "wildcard_import").is_some() {
+        l.import("*", from.as_deref().unwrap_or_default());
+    }
+    for name in fields(node, "name") {
+        let (path, alias) = match name.kind() {
+            "aliased_import" => (field(name, "name"), field(name, "alias")),
+            _ => (Some(name), None),
+        };
+        let Some(path) = path.map(|p| l.text(p).to_owned()) else { continue };
+        let alias = alias.map(|a| l.text(a).to_owned());
+        match (&from, alias) {
+            (Some(from), alias) => {
+                let full = format!("{}.{path}", from.trim_end_matches('.'));
+                l.import(alias.as_deref().unwrap_or(&path), &full);
+            }
+            (None, Some(alias)) => l.import(&alias, &path),
+            // `import a.b` binds `a`.
+            (None, None) => {
+                let first = path.split('.').next().unwrap_or_default().to_owned();
+                l.import(&first, &first);
+            }
+        }
+    }
+}
+
+fn assignment(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+    let Some(left) = field(node, "left") else { return };
+    if let Some(ty) = field(node, "type") {
+        let ty = Some(type_name(l, ty));
+        let (target, value) = (expr(l, left), field(node, "right").map(|n| expr(l, n)));
+        out.push(stmt(node, StmtKind::Declare { target, ty, value }));
+        return;
+    }
+    let id = expr(l, node);
+    out.push(stmt(node, StmtKind::Expr(id)));
+}
+
+/// Returns the name of a type: `Optional[str]` is `str`, `list[str]` is `list`, `"User"` is `User`.
+fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Sym {
+    let text = l.text(node).trim_matches(['"', '\'', ' ']);
+    let inner = ["Optional[", "typing.Optional[", "Annotated[", "typing.Annotated["];
+    let text = inner.iter().find_map(|p| text.strip_prefix(p)).unwrap_or(text);
+    let text = text.split(['[', ',', ']', '|']).next().unwrap_or_default().trim();
+    l.sym(text)
+}
+
+fn condition(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
+    let test = match field(node, "condition") {
+        Some(n) => expr(l, n),
+        None => l.unknown(node, Vec::new()),
+    };
+    let then = body_of(l, node, "consequence");
+    let mut otherwise: Block = Vec::new();
+    for part in fields(node, "alternative").into_iter().rev() {
+        if part.kind() == "else_clause" {
+            otherwise = body_of(l, part, "body");
+        } else if let Some(test) = field(part, "condition") {
+            let test = expr(l, test);
+            let then = body_of(l, part, "consequence");
+            otherwise = vec![stmt(part, StmtKind::If { test, then, otherwise })];
+        }
+    }
+    StmtKind::If { test, then, otherwise }
+}
+
+fn with(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+    let mut items = Vec::new();
+    for clause in children(node).into_iter().filter(|n| n.kind() == "with_clause") {
+        for item in children(clause) {
+            items.extend(field(item, "value"));
+        }
+    }
+    for item in items {
+        if item.kind() == "as_pattern" {
+            let parts = children(item);
+            let target = field(item, "alias").map(|a| children(a).first().copied().unwrap_or(a));
+            if let (Some(value), Some(target)) = (parts.first(), target) {
+                let (value, target) = (expr(l, *value), expr(l, target));
+                out.push(l.assign(item, target, value));
+            }
+        } else {
+            let id = expr(l, item);
+            out.push(stmt(item, StmtKind::Expr(id)));
+        }
+    }
+    out.extend(body_of(l, node, "body"));
+}
+
+fn attempt(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
+    let mut main = body_of(l, node, "body");
+    let mut catches = Vec::new();
+    let mut finally = Vec::new();
+    for part in children(node) {
+        match part.kind() {
+            "else_clause" => main.extend(body_of(l, part, "body")),
+            "finally_clause" => finally = child(part, "block").map(|b| body(l, b)).unwrap_or_default(),
+            "except_clause" | "except_group_clause" => {
+                let pattern = child(part, "as_pattern");
+                let alias = field(part, "alias").or_else(|| pattern.and_then(|p| field(p, "alias")));
+                let name = alias.map(|a| l.sym_of(a));
+                let body = child(part, "block").map(|b| body(l, b)).unwrap_or_default();
+                catches.push(Catch { name, ty: None, body });
+            }
+            _ => {}
+        }
+    }
+    StmtKind::Try { body: main, catches, finally }
+}
+
+fn choice(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
+    let subject = field(node, "subject").map(|n| expr(l, n));
+    let mut cases = Vec::new();
+    let parts = field(node, "body").map(children).unwrap_or_default();
+    for part in parts.into_iter().filter(|n| n.kind() == "case_clause") {
+        let mut tests = Vec::new();
+        for pattern in children(part).into_iter().filter(|n| n.kind() == "case_pattern") {
+            let inside = children(pattern);
+            let constants = inside.iter().filter(|n| matches!(n.kind(), "string" | "integer" | "true" | "false"));
+            tests.extend(constants.copied().map(|n| expr(l, n)));
+            if let Some(union) = inside.iter().find(|n| n.kind() == "union_pattern") {
+                tests.extend(children(*union).into_iter().map(|n| expr(l, n)));
+            }
+        }
+        let body = field(part, "consequence").map(|b| body(l, b)).unwrap_or_default();
+        cases.push(Case { tests, body });
+    }
+    StmtKind::Switch { subject, cases, falls_through: false }
+}
+
+fn decorated(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+    let mut marks = Vec::new();
+    for d in children(node).into_iter().filter(|n| n.kind() == "decorator") {
+        marks.extend(children(d).first().map(|n| mark(l, *n)));
+    }
+    let Some(definition) = field(node, "definition") else { return };
+    let kind = match definition.kind() {
+        "class_definition" => class(l, definition, marks),
+        _ => StmtKind::Function(function(l, definition, marks)),
+    };
+    out.push(stmt(node, kind));
+}
+
+fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Mark {
+    match (node.kind(), field(node, "function"), field(node, "arguments")) {
+        ("call", Some(name), Some(args)) => Mark { name: expr(l, name), args: arguments(l, args) },
+        _ => Mark { name: expr(l, node), args: Vec::new() },
+    }
+}
+
+fn function(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> FunctionId {
+    let name = field(node, "name").map(|n| l.sym_of(n));
+    let ty = field(node, "return_type").map(|n| type_name(l, n));
+    let params = field(node, "parameters").map(|p| parameters(l, p)).unwrap_or_default();
+    let body = body_of(l, node, "body");
+    let is_constructor = field(node, "name").is_some_and(|n| l.text(n) == "__init__");
+    let is = |word: &str| {
+        marks.iter().any(|m| matches!(&l.module.expr(m.name).kind, ExprKind::Name(s) if l.module.word(*s) == word))
+    };
+    let (is_static, is_getter) = (is("staticmethod"), is("property"));
+    let function = Function {
+        span: span(node),
+        name,
+        params,
+        body,
+        marks,
+        ty,
+        is_constructor,
+        is_static,
+        is_getter,
+        ..Default::default()
+    };
+    l.module.add_function(function)
+}
+
+fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
+    let mut out = Vec::new();
+    for p in children(node) {
+        let inner = match p.kind() {
+            "typed_parameter" => children(p).first().copied().unwrap_or(p),
+            _ => field(p, "name").unwrap_or(p),
+        };
+        let is_variadic = matches!(inner.kind(), "list_splat_pattern" | "dictionary_splat_pattern");
+        let inner = if is_variadic { children(inner).first().copied().unwrap_or(inner) } else { inner };
+        if inner.kind() != "identifier" {
+            continue;
+        }
+        let name = Some(l.sym_of(inner));
+        let ty = field(p, "type").map(|t| type_name(l, t));
+        let default = field(p, "value").map(|v| expr(l, v));
+        out.push(Param { span: span(p), name, ty, default, is_variadic, ..Default::default() });
+    }
+    out
+}
+
+fn class(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> StmtKind {
+    let name = field(node, "name").map(|n| l.sym_of(n));
+    let mut class = Class { span: span(node), name, marks, ..Default::default() };
+    for base in field(node, "superclasses").map(children).unwrap_or_default() {
+        if base.kind() != "keyword_argument" {
+            class.bases.push(type_name(l, base));
+        }
+    }
+    for s in body_of(l, node, "body") {
+        match s.kind {
+            StmtKind::Function(id) => method(l, id, &mut class),
+            StmtKind::Expr(id) => {
+                if let Some(field) = static_field(l, id) {
+                    class.fields.push(field);
+                } else {
+                    class.body.push(s);
+                }
+            }
+            StmtKind::Declare { target, ty, value } => match l.module.expr(target).kind {
+                ExprKind::Name(name) => class.fields.push(Field { name, ty, value, marks: Vec::new() }),
+                _ => class.body.push(s),
+            },
+            _ => class.body.push(s),
+        }
+    }
+    StmtKind::Class(l.module.add_class(class))
+}
+
+/// Takes `self` out of the parameters.
+fn method(l: &mut Lower<'_>, id: FunctionId, class: &mut Class) {
+    class.methods.push(id);
+    let Some(f) = l.module.functions.get_mut(id.0 as usize) else { return };
+    if !f.is_static && !f.params.is_empty() {
+        let first = f.params.remove(0);
+        f.receiver = first.name;
+    }
+}
+
+fn static_field(l: &Lower<'_>, id: ExprId) -> Option<Field> {
+    let ExprKind::Assign { target, op: None, value } = l.module.expr(id).kind else { return None };
+    let ExprKind::Name(name) = l.module.expr(target).kind else { return None };
+    Some(Field { name, ty: None, value: Some(value), marks: Vec::new() })
+}
+
+fn arguments(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
+    if node.kind() == "generator_expression" {
+        return vec![plain(expr(l, node))];
+    }
+    let mut out = Vec::new();
+    for a in children(node) {
+        let arg = match (a.kind(), field(a, "name"), field(a, "value")) {
+            ("keyword_argument", Some(name), Some(value)) => {
+                Arg { keyword: Some(l.sym_of(name)), value: expr(l, value), is_spread: false }
+            }
+            ("list_splat" | "dictionary_splat", ..) => Arg { keyword: None, value: first(l, a), is_spread: true },
+            _ => plain(expr(l, a)),
+        };
+        out.push(arg);
+    }
+    out
+}
+
+/// Lowers the first child.
+fn first(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    match children(node).first() {
+        Some(n) => expr(l, *n),
+        None => l.unknown(node, Vec::new()),
+    }
+}
+
+fn all(l: &mut Lower<'_>, node: Node<'_>) -> Vec<ExprId> {
+    children(node).into_iter().map(|n| expr(l, n)).collect()
+}
+
+fn expr(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    if !l.enter() {
+        return l.unknown(node, Vec::new());
+    }
+    let id = expr_inside(l, node);
+    l.leave();
+    id
+}
+
+fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let kind = match node.kind() {
+        "identifier" => return l.name(node),
+        "string" => return string(l, node),
+        "concatenated_string" => ExprKind::Concat(all(l, node)),
+        "integer" => match integer(l.text(node)) {
+            Some(n) => ExprKind::Int(n),
+            None => ExprKind::Float(0.0),
+        },
+        "float" => ExprKind::Float(l.text(node).parse().unwrap_or_default()),
+        "true" => ExprKind::Bool(true),
+        "false" => ExprKind::Bool(false),
+        "none" => ExprKind::Null,
+        "attribute" => return attribute(l, node),
+        "subscript" => return subscript(l, node),
+        "call" => return call(l, node),
+        "binary_operator" => return binary(l, node),
+        "boolean_operator" => {
+            let op = if has(l, node, "and") { Op::And } else { Op::Or };
+            return two(l, node, op);
+        }
+        "comparison_operator" => return comparison(l, node),
+        "not_operator" => ExprKind::Not(first(l, node)),
+        "unary_operator" => ExprKind::Negate(first(l, node)),
+        "conditional_expression" => {
+            let parts = all(l, node);
+            match parts.as_slice() {
+                [yes, test, no] => ExprKind::Conditional { test: *test, yes: *yes, no: *no },
+                _ => ExprKind::Unknown(parts),
+            }
+        }
+        "list" | "tuple" | "set" | "dictionary" | "expression_list" | "pattern_list" | "tuple_pattern"
+        | "list_pattern" => ExprKind::Collection(items(l, node)),
+        "parenthesized_expression"
+        | "await"
+        | "yield"
+        | "list_splat"
+        | "dictionary_splat"
+        | "list_splat_pattern"
+        | "type" => ExprKind::Pass(first(l, node)),
+        "lambda" => {
+            let params = field(node, "parameters").map(|p| parameters(l, p)).unwrap_or_default();
+            let value = field(node, "body").map(|b| expr(l, b));
+            let body = vec![stmt(node, StmtKind::Return(value))];
+            let function = Function { span: span(node), params, body, ..Default::default() };
+            ExprKind::Function(l.module.add_function(function))
+        }
+        "assignment" | "named_expression" => return assign(l, node, None),
+        "augmented_assignment" => {
+            let op = field(node, "operator").map(|o| l.text(o).trim_end_matches('=')).and_then(operator);
+            return assign(l, node, Some(op.unwrap_or(Op::Bits)));
+        }
+        "list_comprehension" | "set_comprehension" | "generator_expression" | "dictionary_comprehension" => {
+            return comprehension(l, node);
+        }
+        "pair" => {
+            let value = field(node, "value").map(|v| expr(l, v));
+            let key = field(node, "key").map(|v| expr(l, v));
+            ExprKind::Unknown(key.into_iter().chain(value).collect())
+        }
+        _ => ExprKind::Unknown(all(l, node)),
+    };
+    l.expr(node, kind)
+}
+
+fn has(l: &Lower<'_>, node: Node<'_>, word: &str) -> bool {
+    field(node, "operator").is_some_and(|o| l.text(o) == word)
+}
+
+fn two(l: &mut Lower<'_>, node: Node<'_>, op: Op) -> ExprId {
+    let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return first(l, node) };
+    let (left, right) = (expr(l, left), expr(l, right));
+    l.expr(node, ExprKind::Binary { op, left, right })
+}
+
+fn assign(l: &mut Lower<'_>, node: Node<'_>, op: Option<Op>) -> ExprId {
+    let left = field(node, "left").or_else(|| field(node, "name"));
+    let right = field(node, "right").or_else(|| field(node, "value"));
+    let (Some(left), Some(right)) = (left, right) else { return first(l, node) };
+    let value = expr(l, right);
+    let target = expr(l, left);
+    l.expr(node, ExprKind::Assign { target, op, value })
+}
+
+fn attribute(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let (Some(of), Some(name)) = (field(node, "object"), field(node, "attribute")) else { return first(l, node) };
+    let of = expr(l, of);
+    let name = l.sym_of(name);
+    l.expr(node, ExprKind::Member { of, name })
+}
+
+fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let Some(of) = field(node, "value") else { return first(l, node) };
+    let of = expr(l, of);
+    let keys: Vec<ExprId> = fields(node, "subscript").into_iter().map(|n| expr(l, n)).collect();
+    match keys.as_slice() {
+        [key] => {
+            let key = *key;
+            l.expr(node, ExprKind::Index { of, key })
+        }
+        _ => l.unknown(node, vec![of]),
+    }
+}
+
+fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let Some(function) = field(node, "function") else { return first(l, node) };
+    let args = field(node, "arguments").map(|a| arguments(l, a)).unwrap_or_default();
+    if l.text(function) == "super" {
+        return l.expr(node, ExprKind::Super);
+    }
+    if l.text(function) == "isinstance"
+        && let [of, ty] = args.as_slice()
+        && let ExprKind::Name(ty) = l.module.expr(ty.value).kind
+    {
+        let of = of.value;
+        return l.expr(node, ExprKind::IsType { of, ty });
+    }
+    let callee = expr(l, function);
+    l.expr(node, ExprKind::Call { callee, args })
+}
+
+fn operator(text: &str) -> Option<Op> {
+    Some(match text {
+        "+" => Op::Add,
+        "-" => Op::Sub,
+        "*" => Op::Mul,
+        "/" | "//" => Op::Div,
+        "%" => Op::Rem,
+        "<" => Op::Less,
+        "<=" => Op::LessEqual,
+        ">" => Op::Greater,
+        ">=" => Op::GreaterEqual,
+        "==" | "is" => Op::Equal,
+        "!=" | "is not" | "<>" => Op::NotEqual,
+        "in" => Op::In,
+        "not in" => Op::NotIn,
+        "@" | "**" | "&" | "|" | "^" | "<<" | ">>" => Op::Bits,
+        _ => return None,
+    })
+}
+
+fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let op = field(node, "operator").map(|o| l.text(o)).and_then(operator).unwrap_or(Op::Bits);
+    if op != Op::Add {
+        return two(l, node, op);
+    }
+    // The innermost first, so that a long chain is no deep nesting.
+    let parts = l.chain(node, "binary_operator", "+");
+    let mut left: Option<ExprId> = None;
+    for part in parts {
+        let right = expr(l, part);
+        left = Some(match left {
+            Some(left) => l.expr(node, ExprKind::Binary { op, left, right }),
+            None => right,
+        });
+    }
+    left.unwrap_or_else(|| l.unknown(node, Vec::new()))
+}
+
+fn comparison(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let operands = children(node);
+    let operators = fields(node, "operators");
+    if let ([left, right], Some(first)) = (operands.as_slice(), operators.first()) {
+        let mut text = l.text(*first).to_owned();
+        if let ("not" | "is", Some(second)) = (text.as_str(), operators.get(1)) {
+            text = format!("{text} {}", l.text(*second));
+        }
+        let op = operator(&text).unwrap_or(Op::Less);
+        let (left, right) = (expr(l, *left), expr(l, *right));
+        return l.expr(node, ExprKind::Binary { op, left, right });
+    }
+    // `a < b < c`: a truth value.
+    for n in operands {
+        expr(l, n);
+    }
+    let zero = l.expr(node, ExprKind::Unknown(Vec::new()));
+    l.expr(node, ExprKind::Not(zero))
+}
+
+fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Item> {
+    let mut out = Vec::new();
+    for n in children(node) {
+        let item = match (n.kind(), field(n, "key"), field(n, "value")) {
+            ("pair", Some(key), Some(value)) => {
+                Item { key: Some(expr(l, key)), value: expr(l, value), is_spread: false }
+            }
+            ("list_splat" | "dictionary_splat" | "list_splat_pattern", ..) => {
+                Item { key: None, value: first(l, n), is_spread: true }
+            }
+            _ => Item { key: None, value: expr(l, n), is_spread: false },
+        };
+        out.push(item);
+    }
+    out
+}
+
+fn comprehension(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let mut element = match field(node, "body") {
+        Some(b) => expr(l, b),
+        None => l.unknown(node, Vec::new()),
+    };
+    let clauses: Vec<Node<'_>> = children(node).into_iter().skip(1).collect();
+    let mut tests = Vec::new();
+    for clause in clauses.into_iter().rev() {
+        if clause.kind() == "if_clause" {
+            tests.push(first(l, clause));
+        } else if let (Some(left), Some(right)) = (field(clause, "left"), field(clause, "right")) {
+            let (target, iterable) = (expr(l, left), expr(l, right));
+            let tests = std::mem::take(&mut tests);
+            element = l.expr(node, ExprKind::Comprehension { target, iterable, tests, element });
+        }
+    }
+    element
+}
+
+fn string(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let is_raw = child_text(l, node, "string_start").is_some_and(|s| s.contains(['r', 'R']));
+    let is_format = child_text(l, node, "string_start").is_some_and(|s| s.contains(['f', 'F']));
+    let mut parts = Vec::new();
+    for n in children(node) {
+        match n.kind() {
+            "string_content" => content(l, n, is_raw, is_format, &mut parts),
+            "interpolation" => parts.extend(field(n, "expression").map(|e| expr(l, e))),
+            _ => {}
+        }
+    }
+    match parts.as_slice() {
+        [] => l.constant(node, ""),
+        [one] if matches!(l.module.expr(*one).kind, ExprKind::Text(_)) => *one,
+        _ => l.expr(node, ExprKind::Concat(parts)),
+    }
+}
+
+fn child_text<'t>(l: &Lower<'t>, node: Node<'_>, kind: &str) -> Option<&'t str> {
+    child(node, kind).map(|n| l.text(n))
+}
+
+fn content(l: &mut Lower<'_>, node: Node<'_>, is_raw: bool, is_format: bool, parts: &mut Vec<ExprId>) {
+    let text = l.text(node);
+    let mut text = if is_raw { text.to_owned() } else { unescape(text) };
+    if is_format {
+        text = text.replace("{{", "{").replace("}}", "}");
+    }
+    parts.push(l.constant(node, &text));
+}

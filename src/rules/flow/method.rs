@@ -1,0 +1,476 @@
+//! Methods and functions that every program has: of texts, lists and maps.
+
+use super::eval::map_taints;
+use super::run::Run;
+use super::shape::{ExprId, Span};
+use super::sink::Given;
+use super::value::{Const, Items, Key, Taints, Value, join_taints};
+use super::{constant, guard};
+use std::rc::Rc;
+
+/// Classes and functions that make an empty collection.
+const COLLECTIONS: [&str; 30] = [
+    "ArrayList",
+    "LinkedList",
+    "Vector",
+    "HashMap",
+    "TreeMap",
+    "LinkedHashMap",
+    "Hashtable",
+    "ConcurrentHashMap",
+    "HashSet",
+    "TreeSet",
+    "LinkedHashSet",
+    "ArrayDeque",
+    "Stack",
+    "Map",
+    "Set",
+    "List",
+    "Dictionary",
+    "dict",
+    "list",
+    "set",
+    "defaultdict",
+    "OrderedDict",
+    "deque",
+    "mutableListOf",
+    "mutableMapOf",
+    "make",
+    "Array",
+    "Hash",
+    "listOf",
+    "mapOf",
+];
+
+impl Run<'_> {
+    /// Returns the result of a function or method of the usual libraries. `None`: unknown.
+    pub(super) fn builtin(
+        &mut self,
+        word: &str,
+        receiver: Option<&(ExprId, Value)>,
+        given: &[Given],
+        _id: ExprId,
+        span: Span,
+    ) -> Option<Value> {
+        let Some((place, base)) = receiver else { return self.function(word, given) };
+        if let Some(v) = constant_method(word, base, given) {
+            return Some(v);
+        }
+        if let Some(v) = self.collection_method(word, *place, base, given) {
+            return Some(v);
+        }
+        let first = given.first();
+        match word {
+            "format" | "formatted" | "sprintf" | "Format"
+                if matches!(base.constant, Some(Const::Text(_))) || base.known.is_some() || base.taints.is_some() =>
+            {
+                Some(self.braces(base, given))
+            }
+            "format" | "Format" | "sprintf" | "Sprintf" | "Sprint" | "Sprintln" | "Errorf" | "join" | "Join"
+            | "concat" | "Concat" | "plus" => {
+                let mut parts: Vec<Value> = Vec::new();
+                if base.taints.is_some() || base.constant.is_some() || base.known.is_some() || base.items.is_some() {
+                    parts.push(base.clone());
+                }
+                parts.extend(given.iter().map(|a| a.value.clone()));
+                Some(self.joined(word, &parts))
+            }
+            "append" | "insert" | "push" | "concat!" | "<<" | "write" | "Append" | "AppendLine" | "AppendFormat"
+            | "prepend"
+                if base.items.is_none() =>
+            {
+                let mut parts = vec![base.clone()];
+                parts.extend(given.iter().map(|a| a.value.clone()));
+                let is_text =
+                    matches!(word, "append" | "Append" | "AppendLine" | "insert" | "AppendFormat" | "prepend" | "<<");
+                let data: Taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.deep()));
+                if !is_text && data.is_none() {
+                    return None;
+                }
+                if word == "write" {
+                    return None;
+                }
+                let mut v = self.concat(&parts);
+                v.path = base.path;
+                let v = self.through(v, span);
+                self.store(*place, v.clone());
+                Some(v)
+            }
+            "toString" | "to_s" | "trim" | "strip" | "toLowerCase" | "toUpperCase" | "lower" | "upper" | "ToString" => {
+                let mut v = base.clone();
+                v.path = None;
+                if v.taints.is_none() && v.constant.is_none() {
+                    v.taints = base.deep();
+                }
+                Some(v)
+            }
+            // `setLength(0)`: nothing is left of a text.
+            "setLength" | "Clear"
+                if base.items.is_none() && first.is_none_or(|a| a.value.constant == Some(Const::Int(0))) =>
+            {
+                self.store(*place, Value { path: base.path, ..Value::text("") });
+                Some(Value::default())
+            }
+            "length" | "size" | "count" | "hashCode" | "indexOf" | "equals" | "equalsIgnoreCase" | "isEmpty"
+            | "contains" | "startsWith" | "endsWith" | "startswith" | "endswith" | "isdigit" | "compareTo"
+            | "lastIndexOf" | "search" | "test" | "matches" | "includes" | "start_with?" | "end_with?" | "include?"
+            | "StartsWith" | "EndsWith" | "Contains" | "IndexOf" | "Equals" | "intValue" | "longValue" => {
+                Some(self.number(&base.taints))
+            }
+            "replace" | "replaceAll" | "gsub" | "sub" | "Replace" | "ReplaceAll" | "ReplaceAllString" | "translate" => {
+                Some(self.replaced(base, given))
+            }
+            "compile" | "Compile" | "MustCompile" => {
+                let text = first?.value.constant.as_ref()?.text()?;
+                Some(Value::constant(Const::Regex(Rc::clone(text))))
+            }
+            "asList" | "of" | "copyOf" | "unmodifiableList" | "freeze" | "asReadOnly" | "singletonList"
+                if base.taints.is_none() =>
+            {
+                if let [one] = given
+                    && one.value.items.is_some()
+                {
+                    return Some(one.value.clone());
+                }
+                let mut list = Value::collection(Items { is_list: true, ..Items::default() });
+                given.iter().for_each(|a| list.push(a.value.clone()));
+                Some(list)
+            }
+            // A table of constants stays harmless.
+            "get" | "getOrDefault" | "fetch" | "dig" if base.items.is_some() => {
+                let default = given.get(1).map(|a| a.value.clone());
+                let key = first.and_then(|a| a.value.constant.as_ref()).and_then(constant::key);
+                let v = base.item(key.as_ref());
+                Some(match default {
+                    Some(d) => super::value::join(&v, &d),
+                    None => v,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Functions without a receiver.
+    fn function(&mut self, word: &str, given: &[Given]) -> Option<Value> {
+        let first = given.first().map(|a| &a.value);
+        match word {
+            "sprintf" | "format" | "vsprintf" | "implode" | "join" | "concat" | "Sprintf" => {
+                let parts: Vec<Value> = given.iter().map(|a| a.value.clone()).collect();
+                Some(self.joined(word, &parts))
+            }
+            // Go.
+            "append" => {
+                let mut list = first?.clone();
+                for a in given.iter().skip(1) {
+                    if a.is_spread {
+                        list.put(None, a.value.item(None));
+                    } else {
+                        list.push(a.value.clone());
+                    }
+                }
+                Some(list)
+            }
+            "RegExp" | "Regex" | "compile" => {
+                let text = first?.constant.as_ref()?.text()?;
+                Some(Value::constant(Const::Regex(Rc::clone(text))))
+            }
+            "str" | "String" | "strval" | "unicode" | "toString" => {
+                let v = first?;
+                Some(Value {
+                    path: None,
+                    taints: v.deep(),
+                    constant: v.constant.clone(),
+                    known: v.known.clone(),
+                    ..Value::default()
+                })
+            }
+            "list" | "tuple" | "set" | "sorted" | "reversed" | "array_values" | "frozenset"
+                if first.is_some_and(|f| f.items.is_some()) =>
+            {
+                first.cloned()
+            }
+            "listOf" | "arrayOf" | "setOf" | "mutableListOf" | "array" => {
+                let mut list = Value::collection(Items { is_list: true, ..Items::default() });
+                given.iter().for_each(|a| list.push(a.value.clone()));
+                Some(list)
+            }
+            "dict" if given.iter().any(|a| a.keyword.is_some()) => {
+                let mut map = Value::collection(Items::default());
+                for a in given {
+                    let key = a.keyword.map(|k| Key::Text(self.module.word(k).into()));
+                    map.put(key, a.value.clone());
+                }
+                Some(map)
+            }
+            w if COLLECTIONS.contains(&w)
+                && given.iter().all(|a| a.value.taints.is_none() && a.value.items.is_none()) =>
+            {
+                Some(Value::collection(Items { is_list: true, ..Items::default() }))
+            }
+            "len" | "strlen" | "count" | "bool" | "empty" | "isset" | "is_null" | "is_array" | "is_numeric"
+            | "ctype_digit" | "in_array" | "isinstance" | "hasattr" | "ord" | "sizeof" => {
+                let taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.taints));
+                Some(self.number(&taints))
+            }
+            "preg_replace" | "str_replace" => {
+                let subject = given.get(2)?.value.clone();
+                Some(self.replaced(&subject, given.get(..2)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Joins texts, or formats them.
+    fn joined(&mut self, word: &str, parts: &[Value]) -> Value {
+        let mut list = Vec::new();
+        for p in parts {
+            match &p.items {
+                Some(i) => list.extend(i.keys.values().chain(&i.rest).cloned()),
+                None => list.push(p.clone()),
+            }
+        }
+        let is_format = word.to_ascii_lowercase().contains("format")
+            || word.to_ascii_lowercase().contains("sprintf")
+            || word == "Errorf";
+        if is_format
+            && let Some((format, values)) = list.split_first()
+            && let Some(Const::Text(t)) = &format.constant
+        {
+            return self.filled(&Rc::clone(t), values);
+        }
+        let out = self.concat(&list);
+        let own = parts.iter().fold(None, |t, p| join_taints(&t, &p.taints));
+        let own = map_taints(&own, 0, true);
+        if word.eq_ignore_ascii_case("join") || word == "implode" { out.with(&own) } else { out }
+    }
+
+    /// Fills `%s` and `{}` of a format in order.
+    fn filled(&mut self, format: &str, values: &[Value]) -> Value {
+        let mut parts = Vec::new();
+        let mut rest = format;
+        let mut next = 0;
+        while let Some(at) = rest.find(['%', '{']) {
+            parts.push(Value::text(rest.get(..at).unwrap_or_default()));
+            let is_brace = rest.get(at..).is_some_and(|r| r.starts_with('{'));
+            rest = rest.get(at + 1..).unwrap_or_default();
+            let end = if is_brace {
+                rest.find('}').map(|e| e + 1)
+            } else {
+                rest.find(|c: char| c.is_ascii_alphabetic() || c == '%').map(|e| e + 1)
+            };
+            let Some(end) = end else { break };
+            let spec = rest.get(..end).unwrap_or_default();
+            rest = rest.get(end..).unwrap_or_default();
+            if spec == "%" {
+                parts.push(Value::text("%"));
+                continue;
+            }
+            let position = spec.trim_end_matches(|c: char| !c.is_ascii_digit());
+            let index = if is_brace || spec.contains('$') {
+                position.split(['$', ':']).next().and_then(|p| p.parse::<usize>().ok())
+            } else {
+                None
+            };
+            let index = match index {
+                Some(i) if spec.contains('$') => i.saturating_sub(1),
+                Some(i) => i,
+                None => {
+                    next += 1;
+                    next - 1
+                }
+            };
+            let is_number = !is_brace && spec.ends_with(['d', 'i', 'f', 'x', 'X', 'u', 'o', 'e', 'g', 'b', 'c', 't']);
+            parts.push(if is_number { Value::default() } else { values.get(index).cloned().unwrap_or_default() });
+        }
+        parts.push(Value::text(rest));
+        self.concat(&parts)
+    }
+
+    /// Python's `"…{}…{name}".format(…)`.
+    fn braces(&mut self, base: &Value, given: &[Given]) -> Value {
+        let Some(Const::Text(format)) = &base.constant else {
+            let mut parts = vec![base.clone()];
+            parts.extend(given.iter().map(|a| a.value.clone()));
+            return self.concat(&parts);
+        };
+        let positional: Vec<Value> = given.iter().filter(|a| a.keyword.is_none()).map(|a| a.value.clone()).collect();
+        let format = Rc::clone(format);
+        if format.contains('%') && !format.contains('{') {
+            return self.filled(&format, &positional);
+        }
+        let mut parts = Vec::new();
+        let mut rest: &str = &format;
+        let mut next = 0;
+        while let Some(at) = rest.find('{') {
+            parts.push(Value::text(rest.get(..at).unwrap_or_default()));
+            rest = rest.get(at + 1..).unwrap_or_default();
+            if let Some(after) = rest.strip_prefix('{') {
+                parts.push(Value::text("{"));
+                rest = after;
+                continue;
+            }
+            let end = rest.find('}').unwrap_or(rest.len());
+            let field = rest.get(..end).unwrap_or_default();
+            rest = rest.get((end + 1).min(rest.len())..).unwrap_or_default();
+            let spec = field.split_once(':').map_or("", |s| s.1);
+            let name = field.split([':', '!', '.', '[']).next().unwrap_or_default();
+            let value = if let Ok(i) = name.parse::<usize>() {
+                positional.get(i).cloned()
+            } else if name.is_empty() {
+                next += 1;
+                positional.get(next - 1).cloned()
+            } else {
+                let is = |a: &&Given| a.keyword.is_some_and(|k| self.module.word(k) == name);
+                given.iter().find(is).map(|a| a.value.clone())
+            };
+            let is_number = spec.ends_with(['d', 'f', 'x']);
+            parts.push(value.filter(|_| !is_number).unwrap_or_default());
+        }
+        parts.push(Value::text(rest));
+        let spread: Taints = given.iter().filter(|a| a.is_spread).fold(None, |t, a| join_taints(&t, &a.value.deep()));
+        self.concat(&parts).with(&map_taints(&spread, 0, true))
+    }
+
+    /// A text after a replacement: harmless if everything but a few characters is removed.
+    fn replaced(&mut self, base: &Value, given: &[Given]) -> Value {
+        let mut v = base.clone();
+        v.constant = None;
+        v.known = None;
+        let mut taints = v.taints.clone();
+        let pattern = given.iter().find_map(|a| match &a.value.constant {
+            Some(Const::Regex(p) | Const::Text(p)) => Some(Rc::clone(p)),
+            _ => None,
+        });
+        for a in given {
+            taints = join_taints(&taints, &a.value.taints);
+        }
+        v.taints = taints;
+        match pattern {
+            Some(p) => v.clean(removed(&p)),
+            None => v,
+        }
+    }
+
+    fn collection_method(&mut self, word: &str, place: ExprId, base: &Value, given: &[Given]) -> Option<Value> {
+        base.items.as_ref()?;
+        let first = given.first();
+        let key = first.and_then(|a| a.value.constant.as_ref()).and_then(constant::key);
+        let mut holder = base.clone();
+        let result = match word {
+            "put" | "set" | "setProperty" | "setAttribute" | "putIfAbsent" | "Add" if given.len() == 2 => {
+                holder.put(key, given.get(1)?.value.clone());
+                Value::default()
+            }
+            "add" | "push" | "append" | "addLast" | "Add" | "offer" | "enqueue" | "addElement" | "<<" | "Push" => {
+                given.iter().for_each(|a| holder.push(a.value.clone()));
+                holder.clone()
+            }
+            "unshift" | "insert" | "addFirst" | "appendleft" => {
+                holder.put(None, given.last()?.value.clone());
+                Value::default()
+            }
+            "extend" | "addAll" | "update" | "putAll" | "merge!" | "AddRange" => {
+                for a in given {
+                    for (k, v) in a.value.items.iter().flat_map(|i| i.keys.iter()) {
+                        match k {
+                            Key::Text(_) => holder.put(Some(k.clone()), v.clone()),
+                            Key::Int(_) => holder.push(v.clone()),
+                        }
+                    }
+                    if a.value.taints.is_some() {
+                        holder.put(None, Value::tainted(a.value.taints.clone()));
+                    }
+                    if let Some(k) = a.keyword {
+                        let word = self.module.word(k).into();
+                        holder.put(Some(Key::Text(word)), a.value.clone());
+                    }
+                }
+                Value::default()
+            }
+            "remove" | "removeAt" | "RemoveAt" | "pop" | "removeFirst" | "shift" | "removeLast" | "poll" => {
+                let last = holder.items.as_ref().map_or(0, |i| i.keys.len());
+                let default = if word == "pop" || word == "removeLast" { i64::try_from(last).ok()? - 1 } else { 0 };
+                let index = match &key {
+                    Some(Key::Int(i)) => *i,
+                    Some(Key::Text(_)) => {
+                        let v = base.item(key.as_ref());
+                        let items = Rc::make_mut(holder.items.as_mut()?);
+                        items.keys.remove(key.as_ref()?);
+                        self.store(place, holder);
+                        return Some(v);
+                    }
+                    None if given.is_empty() => default,
+                    None => return Some(base.item(None)),
+                };
+                holder.remove(index)
+            }
+            "clear" | "Clear" => {
+                holder = Value::collection(Items { is_list: true, ..Items::default() });
+                Value::default()
+            }
+            "get" | "elementAt" | "at" | "getProperty" | "ElementAt" | "firstElement" | "getFirst" | "first"
+            | "peek" | "element" => {
+                let key = if given.is_empty() { Some(Key::Int(0)) } else { key };
+                let v = base.item(key.as_ref());
+                return Some(match given.get(1) {
+                    Some(d) => super::value::join(&v, &d.value),
+                    None => v,
+                });
+            }
+            "values" | "items" | "entries" | "toArray" | "iterator" | "stream" | "copy" | "clone" | "toList"
+            | "elements" | "entrySet" => {
+                return Some(base.clone());
+            }
+            "keys" | "keySet" => return Some(Value::tainted(base.taints.clone())),
+            "size" | "length" | "isEmpty" | "contains" | "containsKey" | "includes" | "has" | "include?"
+            | "indexOf" | "count" => {
+                return Some(Value::default());
+            }
+            _ => return None,
+        };
+        self.store(place, holder);
+        Some(result)
+    }
+}
+
+/// Methods of a known text with known arguments.
+fn constant_method(word: &str, base: &Value, given: &[Given]) -> Option<Value> {
+    let Some(Const::Text(text)) = &base.constant else { return None };
+    let arg = |i: usize| given.get(i).and_then(|a| a.value.constant.as_ref());
+    let number = |i: usize| match arg(i) {
+        Some(Const::Int(n)) => usize::try_from(*n).ok(),
+        _ => None,
+    };
+    let c = match word {
+        "charAt" => constant::char_at(text, i64::try_from(number(0)?).ok()?)?,
+        "length" | "size" if given.is_empty() => Const::Int(i64::try_from(text.chars().count()).ok()?),
+        "substring" | "slice" | "Substring" => {
+            let (from, to) = (number(0)?, number(1).unwrap_or(text.len()));
+            Const::Text(text.get(from..to)?.into())
+        }
+        "toUpperCase" | "upper" | "upcase" | "ToUpper" => Const::Text(text.to_uppercase().into()),
+        "toLowerCase" | "lower" | "downcase" | "ToLower" => Const::Text(text.to_lowercase().into()),
+        "trim" | "strip" | "Trim" => Const::Text(text.trim().into()),
+        "equals" | "Equals" => Const::Bool(**text == **arg(0)?.text()?),
+        "contains" | "includes" | "include?" | "Contains" => Const::Bool(text.contains(&**arg(0)?.text()?)),
+        "startsWith" | "startswith" | "StartsWith" => Const::Bool(text.starts_with(&**arg(0)?.text()?)),
+        "endsWith" | "endswith" | "EndsWith" => Const::Bool(text.ends_with(&**arg(0)?.text()?)),
+        "indexOf" | "find" | "IndexOf" => {
+            Const::Int(text.find(&**arg(0)?.text()?).and_then(|i| i64::try_from(i).ok()).unwrap_or(-1))
+        }
+        "concat" => Const::Text(format!("{text}{}", arg(0)?.text()?).into()),
+        _ => return None,
+    };
+    Some(Value::constant(c))
+}
+
+/// Returns the kinds that a text is harmless for once everything that matches a pattern is removed.
+fn removed(pattern: &str) -> u32 {
+    // `[^a-z0-9_]` and `\W` leave only what they name.
+    let p = pattern.trim_matches('/').trim_end_matches(['+', '*']);
+    if p == "\\W" || p == "\\D" {
+        return u32::MAX;
+    }
+    let Some(kept) = p.strip_prefix("[^").and_then(|r| r.strip_suffix(']')) else { return 0 };
+    guard::strictness(&format!("^[{kept}]+$"), true)
+}

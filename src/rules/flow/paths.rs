@@ -1,0 +1,238 @@
+//! Paths of names, such as `flask.request.args.get()`, and which entries of the tables match them.
+//!
+//! A path is made once and its matches are searched once; values refer to it by number.
+
+use super::FlowLanguage;
+use super::table::{Pattern, Role, Table};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A number of [`Paths`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct PathId(u32);
+
+/// Where a path starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Root {
+    /// At a value of unknown origin. The path starts with `?`.
+    Unknown,
+    /// At a name that the file neither defines nor imports.
+    Free,
+    /// At an import, a usual module or a type.
+    Known,
+}
+
+/// How a path is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Calling {
+    /// It is read.
+    Not,
+    Plain,
+    New,
+}
+
+/// A role of a path, and whether the pattern names only the last word.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hit {
+    pub(super) role: Role,
+    pub(super) is_wild: bool,
+    pub(super) write: bool,
+}
+
+struct Node {
+    prefix: Rc<str>,
+    last: Rc<str>,
+    calling: Calling,
+    root: Root,
+    hits: Option<Rc<[Hit]>>,
+}
+
+/// All paths of a run.
+pub(super) struct Paths {
+    nodes: Vec<Node>,
+    numbers: HashMap<(Rc<str>, Calling, Root), PathId>,
+    children: HashMap<(PathId, u32), PathId>,
+    calls: HashMap<(PathId, Calling), PathId>,
+    table: &'static Table,
+    language: FlowLanguage,
+    /// The file names what it uses, so that a bare `exec` is not `os/exec`.
+    is_strict: bool,
+}
+
+impl Paths {
+    pub(super) fn new(language: FlowLanguage, is_strict: bool) -> Self {
+        Self {
+            nodes: Vec::new(),
+            numbers: HashMap::new(),
+            children: HashMap::new(),
+            calls: HashMap::new(),
+            table: Table::of(language),
+            language,
+            is_strict,
+        }
+    }
+
+    /// Returns the path of a dotted text that is read: an import, a type, a free name.
+    pub(super) fn root(&mut self, text: &str, root: Root) -> PathId {
+        self.make(text, Calling::Not, root)
+    }
+
+    fn make(&mut self, text: &str, calling: Calling, root: Root) -> PathId {
+        if let Some(id) = self.numbers.get(&(Rc::from(text), calling, root)) {
+            return *id;
+        }
+        let (prefix, last) =
+            text.rsplit_once('.').filter(|(p, l)| !p.is_empty() && !l.is_empty()).unwrap_or(("", text));
+        let id = PathId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(Node { prefix: prefix.into(), last: last.into(), calling, root, hits: None });
+        self.numbers.insert((text.into(), calling, root), id);
+        id
+    }
+
+    /// Returns the path of a member. `None`: of an unknown value.
+    pub(super) fn member(&mut self, of: Option<PathId>, name: super::shape::Sym, word: &str) -> PathId {
+        let key = (of.unwrap_or(PathId(u32::MAX)), name.0);
+        if let Some(id) = self.children.get(&key) {
+            return *id;
+        }
+        let (text, root) = match of {
+            Some(of) => (self.text(of), self.root_of(of)),
+            None => ("?".to_owned(), Root::Unknown),
+        };
+        // A path that grows in a loop ends.
+        let text = if text.len() > 200 { "?".to_owned() } else { text };
+        let root = if text == "?" { Root::Unknown } else { root };
+        let id = self.make(&format!("{text}.{word}"), Calling::Not, root);
+        self.children.insert(key, id);
+        id
+    }
+
+    /// Returns the path of a member whose name is a text: `config["DEBUG"]`.
+    pub(super) fn member_word(&mut self, of: PathId, word: &str) -> PathId {
+        let text = self.text(of);
+        if text.len() > 200 || word.len() > 100 || word.contains('.') {
+            return of;
+        }
+        let root = self.root_of(of);
+        self.make(&format!("{text}.{word}"), Calling::Not, root)
+    }
+
+    /// Returns true for the result of a call.
+    pub(super) fn is_call(&self, id: PathId) -> bool {
+        self.node(id).is_some_and(|n| n.calling != Calling::Not)
+    }
+
+    /// Returns the path of a call of a path.
+    pub(super) fn call(&mut self, of: PathId, calling: Calling) -> PathId {
+        if let Some(id) = self.calls.get(&(of, calling)) {
+            return *id;
+        }
+        let text = match self.nodes.get(of.0 as usize) {
+            Some(n) if n.calling == Calling::Not => self.text(of),
+            _ => format!("{}.apply", self.text(of)),
+        };
+        let root = self.root_of(of);
+        let id = self.make(&text, calling, root);
+        self.calls.insert((of, calling), id);
+        id
+    }
+
+    fn node(&self, id: PathId) -> Option<&Node> {
+        self.nodes.get(id.0 as usize)
+    }
+
+    /// Returns the path as text.
+    pub(super) fn text(&self, id: PathId) -> String {
+        let Some(n) = self.node(id) else { return "?".to_owned() };
+        let call = if n.calling == Calling::Not { "" } else { "()" };
+        let dot = if n.prefix.is_empty() { "" } else { "." };
+        format!("{}{dot}{}{call}", n.prefix, n.last)
+    }
+
+    /// Returns the last word.
+    pub(super) fn last(&self, id: PathId) -> &str {
+        self.node(id).map_or("", |n| &n.last)
+    }
+
+    /// Returns what is before the last word.
+    pub(super) fn prefix(&self, id: PathId) -> &str {
+        self.node(id).map_or("", |n| &n.prefix)
+    }
+
+    /// Returns where a path starts.
+    pub(super) fn root_of(&self, id: PathId) -> Root {
+        self.node(id).map_or(Root::Unknown, |n| n.root)
+    }
+
+    /// Returns the entries that match a path.
+    pub(super) fn hits(&mut self, id: PathId) -> Rc<[Hit]> {
+        let Some(node) = self.nodes.get(id.0 as usize) else { return Rc::from([]) };
+        if let Some(hits) = &node.hits {
+            return Rc::clone(hits);
+        }
+        let mut hits = Vec::new();
+        for p in self.table.ending(&node.last) {
+            if self.matches(p, node) {
+                hits.push(Hit { role: p.role, is_wild: p.any && p.prefix.is_empty(), write: p.write });
+            }
+        }
+        // The patterns with a receiver come first.
+        hits.sort_by_key(|h| h.is_wild);
+        let hits: Rc<[Hit]> = hits.into();
+        if let Some(node) = self.nodes.get_mut(id.0 as usize) {
+            node.hits = Some(Rc::clone(&hits));
+        }
+        hits
+    }
+
+    fn matches(&self, p: &Pattern, n: &Node) -> bool {
+        let fits = match n.calling {
+            Calling::Not => !p.call,
+            Calling::New => p.call,
+            Calling::Plain => p.call && (!p.new || self.language == FlowLanguage::Kotlin),
+        };
+        fits && self.prefix_matches(p.prefix, p.any, n)
+    }
+
+    fn prefix_matches(&self, prefix: &str, any: bool, n: &Node) -> bool {
+        if any {
+            return !n.prefix.is_empty() && (prefix.is_empty() || ends_with(&n.prefix, prefix));
+        }
+        if prefix.is_empty() {
+            return n.prefix.is_empty() && n.root != Root::Unknown;
+        }
+        if n.prefix.is_empty() {
+            return n.root == Root::Free && prefix == "Kernel" && self.language == FlowLanguage::Ruby;
+        }
+        if n.root == Root::Unknown {
+            return false;
+        }
+        if ends_with(&n.prefix, prefix) {
+            return true;
+        }
+        let is_type = n.prefix.starts_with(|c: char| c.is_ascii_uppercase());
+        ends_with(prefix, &n.prefix) && (is_type || (n.root == Root::Free && !self.is_strict))
+    }
+
+    /// Returns true if a path that is read matches a pattern of a handler, such as `*.route`.
+    pub(super) fn is(&self, id: PathId, pattern: &str) -> bool {
+        let Some(n) = self.node(id) else { return false };
+        let pattern = pattern.trim_end_matches("()");
+        let (prefix, last) = pattern.rsplit_once('.').unwrap_or(("", pattern));
+        if *n.last != *last {
+            return false;
+        }
+        match prefix.strip_prefix('*') {
+            Some(rest) => self.prefix_matches(rest.trim_start_matches('.'), true, n),
+            // Annotations and types are often written without their package.
+            None if n.prefix.is_empty() => !prefix.is_empty() || n.root != Root::Unknown,
+            None if prefix.is_empty() => n.root != Root::Unknown,
+            None => self.prefix_matches(prefix, false, n),
+        }
+    }
+}
+
+/// Returns true if the text ends with whole words of a path.
+fn ends_with(text: &str, end: &str) -> bool {
+    text.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
+}

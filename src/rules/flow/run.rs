@@ -1,0 +1,855 @@
+//! Runs statements with abstract values.
+
+use super::FlowLanguage;
+use super::guard;
+use super::paths::{PathId, Paths};
+use super::shape::{Block, Case, Catch, ClassId, ExprId, FunctionId, Module, Span, Stmt, StmtKind, Sym};
+use super::sink::Found;
+use super::table::{Condition, Table};
+use super::value::{Const, Env, Key, Origin, Taints, Value, What, join};
+use super::{Proof, Subject};
+use std::collections::HashMap;
+
+/// The object of a method, as a variable.
+pub(super) const THIS: Sym = Sym(u32::MAX);
+/// Levels of expressions, statements and calls inside each other.
+const DEPTH: u32 = 220;
+/// Times that the body of a loop runs, at most.
+const ROUNDS: u32 = 3;
+
+/// A loop or switch that is open.
+#[derive(Default)]
+pub(super) struct Loop {
+    breaks: Option<Env>,
+    continues: Option<Env>,
+    is_switch: bool,
+}
+
+/// A function that runs.
+#[derive(Default)]
+pub(super) struct Frame {
+    pub(super) function: Option<FunctionId>,
+    pub(super) class: Option<ClassId>,
+    /// The name of the object in the body.
+    pub(super) receiver: Option<Sym>,
+    pub(super) result: Option<Value>,
+    /// The object at the returns.
+    pub(super) this: Option<Value>,
+    /// The variables at the returns.
+    pub(super) ends: Option<Env>,
+    /// A handler's result goes to the client.
+    pub(super) is_handler: bool,
+    pub(super) loops: Vec<Loop>,
+}
+
+/// The state of an analysis.
+pub(super) struct Run<'m> {
+    pub(super) language: FlowLanguage,
+    pub(super) module: &'m Module,
+    pub(super) text: &'m [u8],
+    pub(super) table: &'static Table,
+    pub(super) paths: Paths,
+    pub(super) env: Env,
+    /// False: this point is never reached.
+    pub(super) is_alive: bool,
+    pub(super) globals: Env,
+    pub(super) origins: Vec<Origin>,
+    pub(super) origin_numbers: HashMap<(Span, *const u8), u32>,
+    pub(super) found: HashMap<(Subject, u32), Found>,
+    pub(super) frames: Vec<Frame>,
+    pub(super) functions: HashMap<Sym, FunctionId>,
+    pub(super) classes: HashMap<Sym, ClassId>,
+    pub(super) imports: HashMap<Sym, PathId>,
+    /// Functions inside of functions, which see their variables.
+    pub(super) nested: Vec<bool>,
+    /// The object of each class, as its methods leave it.
+    pub(super) objects: Vec<Value>,
+    pub(super) memo: HashMap<(FunctionId, u64), (Value, Option<Value>)>,
+    pub(super) expressions: HashMap<&'static str, Option<regex::Regex>>,
+    /// What the expression that is evaluated is assigned to.
+    pub(super) into: Option<Sym>,
+    /// The value that is written to a member.
+    pub(super) written: Option<ExprId>,
+    /// The names that a variable's value was made from.
+    pub(super) derived: HashMap<Sym, Vec<(Sym, u32)>>,
+    /// The check whose outcome is in a variable.
+    pub(super) outcomes: HashMap<Sym, ExprId>,
+    /// Classes whose methods have run.
+    pub(super) has_run: Vec<bool>,
+    /// The file imports nothing and is short: a part of a file.
+    pub(super) is_snippet: bool,
+    /// A condition is followed to the check whose outcome it is.
+    pub(super) is_in_outcome: bool,
+    /// Sources that were checked, and for which kinds.
+    pub(super) checked: Vec<(u32, u32)>,
+    /// Over 0: nothing is reported.
+    pub(super) silence: u32,
+    pub(super) depth: u32,
+    pub(super) work: u64,
+    pub(super) is_complete: bool,
+}
+
+impl<'m> Run<'m> {
+    /// Counts a step. False: the work is done.
+    pub(super) fn tick(&mut self) -> bool {
+        if self.work == 0 {
+            self.is_complete = false;
+            return false;
+        }
+        self.work -= 1;
+        true
+    }
+
+    /// Enters a level. Every `true` needs a [`Self::leave`].
+    pub(super) fn enter(&mut self) -> bool {
+        if self.depth >= DEPTH {
+            self.is_complete = false;
+            return false;
+        }
+        self.depth += 1;
+        true
+    }
+
+    /// Leaves a level.
+    pub(super) fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// Returns the function that runs.
+    pub(super) fn frame(&mut self) -> &mut Frame {
+        if self.frames.is_empty() {
+            self.frames.push(Frame::default());
+        }
+        let last = self.frames.len() - 1;
+        &mut self.frames[last]
+    }
+
+    /// Returns the class whose method runs.
+    pub(super) fn class(&self) -> Option<ClassId> {
+        self.frames.iter().rev().find_map(|f| f.class)
+    }
+
+    /// Runs statements.
+    pub(super) fn block(&mut self, block: &'m [Stmt]) {
+        for s in block {
+            if let StmtKind::Function(id) = &s.kind
+                && let Some(name) = self.module.functions.get(id.0 as usize).and_then(|f| f.name)
+            {
+                self.env.set(name, Value { what: What::Function(*id), ..Value::default() });
+            }
+        }
+        for s in block {
+            if !self.is_alive || !self.tick() {
+                return;
+            }
+            self.stmt(s);
+        }
+    }
+
+    fn stmt(&mut self, s: &'m Stmt) {
+        if !self.enter() {
+            return;
+        }
+        self.stmt_inside(s);
+        self.leave();
+    }
+
+    fn stmt_inside(&mut self, s: &'m Stmt) {
+        match &s.kind {
+            StmtKind::Expr(id) => {
+                self.eval(*id);
+                guard::after(self, *id);
+            }
+            StmtKind::Declare { target, ty, value } => self.declare(*target, *ty, *value),
+            StmtKind::If { test, then, otherwise } => self.branch(*test, then, otherwise),
+            StmtKind::While { test, body, update, is_post_test } => self.repeat(*test, body, update, *is_post_test),
+            StmtKind::Each { target, key, iterable, body } => self.each(*target, *key, *iterable, body),
+            StmtKind::Switch { subject, cases, falls_through } => self.switch(*subject, cases, *falls_through),
+            StmtKind::Try { body, catches, finally } => self.attempt(body, catches, finally),
+            StmtKind::Return(value) => self.give(*value, s.span),
+            StmtKind::Throw(value) => {
+                if let Some(id) = value {
+                    self.eval(*id);
+                }
+                self.is_alive = false;
+            }
+            StmtKind::Break => self.leap(true),
+            StmtKind::Continue => self.leap(false),
+            StmtKind::Function(id) => self.define(*id),
+            StmtKind::Class(id) => self.class_body(*id),
+            StmtKind::Block(b) => self.block(b),
+            StmtKind::Assert(test) => {
+                self.eval(*test);
+                guard::assume(self, *test, true);
+            }
+        }
+    }
+
+    fn declare(&mut self, target: ExprId, ty: Option<Sym>, value: Option<ExprId>) {
+        self.into = self.name_of(target);
+        let mut v = value.map(|id| self.eval(id)).unwrap_or_default();
+        self.into = None;
+        if let Some(id) = value {
+            self.remember(target, id);
+        }
+        if let Some(ty) = ty {
+            v = self.typed(v, ty);
+        }
+        self.bind(target, v);
+    }
+
+    /// Returns a value as a declared type says.
+    pub(super) fn typed(&mut self, v: Value, ty: Sym) -> Value {
+        let word = self.module.word(ty);
+        if is_number(word) {
+            return Value { constant: v.constant, ..self.number(&v.taints) };
+        }
+        if v.what != What::Other || matches!(v.constant, Some(Const::Text(_))) {
+            return v;
+        }
+        let has_type =
+            v.path.is_some_and(|p| self.paths.root_of(p) != super::paths::Root::Unknown && !self.paths.is_call(p));
+        if has_type || is_text(word) {
+            return v;
+        }
+        let path = self.type_path(ty);
+        Value { path: path.or(v.path), ..v }
+    }
+
+    fn branch(&mut self, test: ExprId, then: &'m Block, otherwise: &'m Block) {
+        let v = self.eval(test);
+        match v.constant.as_ref().and_then(Const::truth) {
+            Some(true) => return self.block(then),
+            Some(false) => return self.block(otherwise),
+            None => {}
+        }
+        let before = self.env.clone();
+        guard::assume(self, test, true);
+        self.block(then);
+        let after_then = self.take();
+        self.put(Some(before));
+        guard::assume(self, test, false);
+        self.block(otherwise);
+        let after_else = self.take();
+        self.put(join_envs(after_then, after_else));
+    }
+
+    /// Takes the variables, if this point is reached.
+    pub(super) fn take(&mut self) -> Option<Env> {
+        let env = std::mem::take(&mut self.env);
+        if self.is_alive { Some(env) } else { None }
+    }
+
+    /// Goes on with variables, or with none.
+    pub(super) fn put(&mut self, env: Option<Env>) {
+        self.is_alive = env.is_some();
+        self.env = env.unwrap_or_default();
+    }
+
+    fn repeat(&mut self, test: Option<ExprId>, body: &'m Block, update: &'m Block, is_post_test: bool) {
+        let mut out: Option<Env> = None;
+        let mut digest = 0;
+        for round in 0..ROUNDS {
+            let entry = self.env.clone();
+            let is_free = is_post_test && round == 0;
+            let truth = test.filter(|_| !is_free).and_then(|t| self.eval(t).constant).and_then(|c| c.truth());
+            if let Some(t) = test
+                && !is_free
+                && truth != Some(true)
+            {
+                let kept = self.env.clone();
+                guard::assume(self, t, false);
+                out = join_envs(out, Some(std::mem::replace(&mut self.env, kept)));
+                guard::assume(self, t, true);
+            }
+            if truth == Some(false) {
+                break;
+            }
+            self.frame().loops.push(Loop::default());
+            self.block(body);
+            let Some(l) = self.frame().loops.pop() else { break };
+            out = join_envs(out, l.breaks);
+            let end = self.take();
+            self.put(join_envs(end, l.continues));
+            if !self.is_alive {
+                break;
+            }
+            self.block(update);
+            if is_post_test && test.is_some() {
+                out = join_envs(out, Some(self.env.clone()));
+            }
+            if entry.is_same(&self.env) {
+                break;
+            }
+            let next = entry.join(&self.env);
+            let now = next.digest();
+            self.env = next;
+            if now == digest {
+                break;
+            }
+            digest = now;
+        }
+        self.put(out);
+    }
+
+    fn each(&mut self, target: ExprId, key: Option<ExprId>, iterable: ExprId, body: &'m Block) {
+        let v = self.eval(iterable);
+        let span = self.module.expr(target).span;
+        let item = self.element(&v, span);
+        let key_value = Value::tainted(v.taints.clone());
+        let before = self.env.clone();
+        let mut out = Some(before);
+        let mut digest = 0;
+        for _ in 0..ROUNDS {
+            let entry = self.env.clone();
+            self.bind(target, item.clone());
+            if let Some(k) = key {
+                self.bind(k, key_value.clone());
+            }
+            self.frame().loops.push(Loop::default());
+            self.block(body);
+            let Some(l) = self.frame().loops.pop() else { break };
+            out = join_envs(out, l.breaks);
+            let end = self.take();
+            self.put(join_envs(end, l.continues));
+            if !self.is_alive {
+                break;
+            }
+            out = join_envs(out, Some(self.env.clone()));
+            self.env = entry.join(&self.env);
+            let now = self.env.digest();
+            if now == digest {
+                break;
+            }
+            digest = now;
+        }
+        self.put(out);
+    }
+
+    /// Returns an item of what is iterated.
+    pub(super) fn element(&mut self, v: &Value, span: Span) -> Value {
+        let mut item = v.item(None);
+        if v.items.is_none() {
+            item = Value { taints: v.taints.clone(), ..Value::default() };
+            if let Some(p) = v.path {
+                let sym = Sym(u32::MAX - 1);
+                let path = self.paths.member(Some(p), sym, "[]");
+                item = self.read(path, item, span);
+            }
+        }
+        item.constant = None;
+        item
+    }
+
+    fn switch(&mut self, subject: Option<ExprId>, cases: &'m [Case], falls_through: bool) {
+        let v = subject.map(|s| self.eval(s));
+        self.frame().loops.push(Loop { is_switch: true, ..Loop::default() });
+        let chosen = v.as_ref().and_then(|v| v.constant.clone()).and_then(|c| self.chosen(&c, cases));
+        let mut out: Option<Env> = None;
+        if let Some(at) = chosen {
+            for case in cases.get(at..).unwrap_or_default() {
+                self.block(&case.body);
+                if !falls_through || !self.is_alive {
+                    break;
+                }
+            }
+            out = self.take();
+        } else {
+            let before = self.env.clone();
+            let mut has_default = false;
+            let mut previous: Option<Env> = None;
+            for case in cases {
+                self.put(Some(before.clone()));
+                has_default |= case.tests.is_empty();
+                self.assume_case(subject, case);
+                if let Some(p) = previous.take() {
+                    self.env = self.env.join(&p);
+                }
+                self.block(&case.body);
+                let end = self.take();
+                if falls_through {
+                    previous = end;
+                } else {
+                    out = join_envs(out, end);
+                }
+            }
+            out = join_envs(out, previous);
+            if !has_default {
+                out = join_envs(out, Some(before));
+            }
+        }
+        let breaks = self.frame().loops.pop().and_then(|l| l.breaks);
+        self.put(join_envs(out, breaks));
+    }
+
+    /// Returns the case of a constant. `None`: a case is no constant.
+    fn chosen(&mut self, c: &Const, cases: &'m [Case]) -> Option<usize> {
+        let mut default = None;
+        for (i, case) in cases.iter().enumerate() {
+            if case.tests.is_empty() {
+                default = Some(i);
+            }
+            for t in &case.tests {
+                let test = self.eval(*t).constant?;
+                if test == *c {
+                    return Some(i);
+                }
+            }
+        }
+        // Without a match and a default, nothing runs.
+        Some(default.unwrap_or(cases.len()))
+    }
+
+    fn assume_case(&mut self, subject: Option<ExprId>, case: &'m Case) {
+        let mut is_constant = !case.tests.is_empty();
+        for t in &case.tests {
+            let v = self.eval(*t);
+            is_constant &= v.constant.is_some();
+            if subject.is_none() {
+                guard::assume(self, *t, true);
+            }
+        }
+        if let Some(s) = subject
+            && is_constant
+        {
+            guard::cleanse(self, s, u32::MAX);
+        }
+    }
+
+    fn attempt(&mut self, body: &'m Block, catches: &'m [Catch], finally: &'m Block) {
+        let before = self.env.clone();
+        self.block(body);
+        let end = self.take();
+        let thrown = match &end {
+            Some(e) => before.join(e),
+            None => before,
+        };
+        let mut out = end;
+        for c in catches {
+            self.put(Some(thrown.clone()));
+            if let Some(name) = c.name {
+                let path = c.ty.and_then(|t| self.type_path(t));
+                self.env.set(name, Value { path, ..Value::default() });
+            }
+            self.block(&c.body);
+            let after = self.take();
+            out = join_envs(out, after);
+        }
+        if !finally.is_empty() {
+            let is_reached = out.is_some();
+            self.put(Some(out.unwrap_or(thrown)));
+            self.block(finally);
+            out = self.take().filter(|_| is_reached);
+        }
+        self.put(out);
+    }
+
+    fn give(&mut self, value: Option<ExprId>, span: Span) {
+        let v = value.map(|id| self.eval(id)).unwrap_or_default();
+        if self.frame().is_handler
+            && let Some(id) = value
+        {
+            self.check_returned(id, &v, span);
+        }
+        self.give_value(v);
+    }
+
+    /// Ends the function with a value.
+    pub(super) fn give_value(&mut self, v: Value) {
+        let this = self.env.get(THIS).cloned();
+        let env = std::mem::take(&mut self.env);
+        self.is_alive = false;
+        let frame = self.frame();
+        frame.result = Some(match &frame.result {
+            Some(r) => join(r, &v),
+            None => v,
+        });
+        frame.this = match (&frame.this, this) {
+            (Some(a), Some(b)) => Some(join(a, &b)),
+            (a, b) => b.or_else(|| a.clone()),
+        };
+        frame.ends = join_envs(frame.ends.take(), Some(env));
+    }
+
+    fn leap(&mut self, is_break: bool) {
+        let env = std::mem::take(&mut self.env);
+        self.is_alive = false;
+        let target = self.frame().loops.iter_mut().rev().find(|l| is_break || !l.is_switch);
+        let Some(l) = target else { return };
+        let place = if is_break { &mut l.breaks } else { &mut l.continues };
+        *place = join_envs(place.take(), Some(env));
+    }
+
+    /// A function inside of a function runs where it stands, with the variables around it.
+    fn define(&mut self, id: FunctionId) {
+        let Some(f) = self.module.functions.get(id.0 as usize) else { return };
+        if let Some(name) = f.name {
+            self.env.set(name, Value { what: What::Function(id), ..Value::default() });
+        }
+        self.run_marks(&f.marks);
+        if self.nested.get(id.0 as usize).copied().unwrap_or_default() {
+            self.run_entry(id, None);
+        }
+    }
+
+    fn class_body(&mut self, id: ClassId) {
+        let Some(c) = self.module.classes.get(id.0 as usize) else { return };
+        if let Some(name) = c.name {
+            self.env.set(name, Value { what: What::Class(id), ..Value::default() });
+        }
+        self.run_marks(&c.marks);
+        let kept = self.env.clone();
+        self.frames.push(Frame { class: Some(id), ..Frame::default() });
+        self.block(&c.body);
+        self.frames.pop();
+        self.put(Some(kept));
+        for m in &c.methods {
+            if let Some(f) = self.module.functions.get(m.0 as usize) {
+                self.run_marks(&f.marks);
+                for p in &f.params {
+                    self.run_marks(&p.marks);
+                }
+            }
+        }
+        for f in &c.fields {
+            self.run_marks(&f.marks);
+        }
+        self.run_class(id);
+    }
+
+    /// Assigns to a target.
+    pub(super) fn bind(&mut self, target: ExprId, v: Value) {
+        use super::shape::ExprKind;
+        let module = self.module;
+        match &module.expr(target).kind {
+            ExprKind::Name(name) => {
+                let name = self.variable(*name);
+                let v = self.through(v, module.expr(target).span);
+                self.check_global(target, name, &v);
+                self.env.set(name, v);
+            }
+            ExprKind::This => self.env.set(THIS, v),
+            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.bind(*of, v),
+            ExprKind::Member { of, name } => {
+                let word: std::rc::Rc<str> = module.word(*name).into();
+                self.check_write(target, *of, *name, &v);
+                let v = self.through(v, module.expr(target).span);
+                self.update(*of, Some(Key::Text(word)), v);
+            }
+            ExprKind::Index { of, key } => {
+                let k = self.eval(*key);
+                if let Some(Const::Text(t)) = &k.constant {
+                    self.check_item_write(target, *of, t, &v);
+                }
+                let key = k.constant.as_ref().and_then(super::constant::key);
+                self.update(*of, key, v);
+            }
+            ExprKind::Collection(items) => {
+                for (i, item) in items.iter().enumerate() {
+                    let key = match item.key {
+                        Some(k) => match &module.expr(k).kind {
+                            ExprKind::Text(t) => Some(Key::Text(t.clone())),
+                            ExprKind::Name(n) => Some(Key::Text(module.word(*n).into())),
+                            _ => None,
+                        },
+                        None => i64::try_from(i).ok().map(Key::Int),
+                    };
+                    let part = if item.is_spread {
+                        v.clone()
+                    } else {
+                        self.part(&v, key.as_ref(), module.expr(item.value).span)
+                    };
+                    self.bind(item.value, part);
+                }
+            }
+            // A default in a pattern: `{ a = 1 }`.
+            ExprKind::Assign { target, value, .. } => {
+                let default = self.eval(*value);
+                let v = if v.is_empty() { default } else { Value { constant: None, ..v } };
+                self.bind(*target, v);
+            }
+            _ => {
+                self.eval(target);
+            }
+        }
+    }
+
+    /// Returns a part of a value that is taken apart: `{ query } = request`.
+    fn part(&mut self, v: &Value, key: Option<&Key>, span: Span) -> Value {
+        match key {
+            Some(Key::Text(word)) => match self.module.find(word) {
+                Some(name) => self.member_of(v, name, span),
+                None => v.item(key),
+            },
+            _ => v.item(key),
+        }
+    }
+
+    /// Puts a value under a key of what an expression refers to.
+    pub(super) fn update(&mut self, of: ExprId, key: Option<Key>, v: Value) {
+        let mut holder = self.place(of);
+        // What is put into something of unknown content also becomes a part of it.
+        holder.put(key, v);
+        self.store(of, holder);
+    }
+
+    /// Returns the value of what can be assigned to, without a path's roles.
+    fn place(&mut self, id: ExprId) -> Value {
+        use super::shape::ExprKind;
+        match &self.module.expr(id).kind {
+            ExprKind::Name(_) | ExprKind::This | ExprKind::Member { .. } | ExprKind::Index { .. } => self.eval(id),
+            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.place(*of),
+            _ => self.eval(id),
+        }
+    }
+
+    /// Replaces the value of a variable, field or item.
+    pub(super) fn store(&mut self, id: ExprId, v: Value) {
+        use super::shape::ExprKind;
+        if !self.enter() {
+            return;
+        }
+        let module = self.module;
+        match &module.expr(id).kind {
+            ExprKind::Name(name) => {
+                let name = self.variable(*name);
+                self.env.set(name, v);
+            }
+            ExprKind::This => self.env.set(THIS, v),
+            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.store(*of, v),
+            ExprKind::Member { of, name } => {
+                let word = module.word(*name).into();
+                self.update(*of, Some(Key::Text(word)), v);
+            }
+            ExprKind::Index { of, key } => {
+                let key = self.eval(*key).constant.as_ref().and_then(super::constant::key);
+                self.update(*of, key, v);
+            }
+            _ => {}
+        }
+        self.leave();
+    }
+
+    /// Returns the variable of a name: the object for the receiver's name.
+    pub(super) fn variable(&self, name: Sym) -> Sym {
+        if self.frames.iter().rev().any(|f| f.receiver == Some(name)) { THIS } else { name }
+    }
+
+    /// Returns the name of a target, for conditions on names.
+    pub(super) fn name_of(&self, target: ExprId) -> Option<Sym> {
+        use super::shape::ExprKind;
+        match &self.module.expr(target).kind {
+            ExprKind::Name(n) | ExprKind::Member { name: n, .. } => Some(*n),
+            ExprKind::Collection(items) => items.first().and_then(|i| self.name_of(i.value)),
+            ExprKind::Index { key, .. } => match &self.module.expr(*key).kind {
+                ExprKind::Text(t) => self.module.find(t),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the names that a variable's value was made from.
+    pub(super) fn sources_of(&self, name: Sym) -> Vec<(Sym, u32)> {
+        self.derived.get(&name).cloned().unwrap_or_default()
+    }
+
+    /// Returns the check whose outcome is in a variable.
+    pub(super) fn outcome(&self, name: Sym) -> Option<ExprId> {
+        self.outcomes.get(&name).copied()
+    }
+
+    /// Remembers what a variable is made from.
+    pub(super) fn remember(&mut self, target: ExprId, value: ExprId) {
+        use super::shape::ExprKind;
+        let ExprKind::Name(name) = self.module.expr(target).kind else { return };
+        let mut value = value;
+        while let ExprKind::Pass(of) = self.module.expr(value).kind {
+            value = of;
+        }
+        let mut names = Vec::new();
+        match &self.module.expr(value).kind {
+            ExprKind::Call { .. } | ExprKind::Member { .. } | ExprKind::New { .. } | ExprKind::Binary { .. } => {
+                self.names_in(value, u32::MAX, 0, &mut names);
+            }
+            _ => {}
+        }
+        self.derived.insert(name, names);
+        match &self.module.expr(value).kind {
+            ExprKind::Call { .. } | ExprKind::Binary { .. } | ExprKind::Not(_) => {
+                self.outcomes.insert(name, value);
+            }
+            _ => {
+                self.outcomes.remove(&name);
+            }
+        }
+    }
+
+    /// Collects the names that an expression passes on, and the kinds for which a check of the result is one of them.
+    fn names_in(&self, id: ExprId, kinds: u32, level: u32, out: &mut Vec<(Sym, u32)>) {
+        use super::shape::{ExprKind, Op};
+        if level > 6 || out.len() > 8 || kinds == 0 {
+            return;
+        }
+        match &self.module.expr(id).kind {
+            ExprKind::Name(n) => out.push((*n, kinds)),
+            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.names_in(*of, kinds, level + 1, out),
+            ExprKind::Member { of, name } => {
+                self.names_in(*of, kinds & guard::transparent(self.module.word(*name)), level + 1, out);
+            }
+            ExprKind::Call { callee, args } => {
+                let kinds = match &self.module.expr(*callee).kind {
+                    ExprKind::Member { of, name } => {
+                        let kinds = kinds & guard::transparent(self.module.word(*name));
+                        self.names_in(*of, kinds, level + 1, out);
+                        kinds
+                    }
+                    ExprKind::Name(name) => kinds & guard::transparent(self.module.word(*name)),
+                    _ => 0,
+                };
+                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
+            }
+            ExprKind::New { class, args } => {
+                let kinds = match &self.module.expr(*class).kind {
+                    ExprKind::Name(n) | ExprKind::Member { name: n, .. } => {
+                        kinds & guard::transparent(self.module.word(*n))
+                    }
+                    _ => 0,
+                };
+                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
+            }
+            // Paths that are joined.
+            ExprKind::Binary { op: Op::Add | Op::Div, left, right } => {
+                let kinds = kinds & guard::transparent("join");
+                self.names_in(*left, kinds, level + 1, out);
+                self.names_in(*right, kinds, level + 1, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the source text of an expression.
+    pub(super) fn source_text(&self, span: Span) -> &'m str {
+        let bytes = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// Adds a source and returns its data.
+    pub(super) fn origin(&mut self, span: Span, label: &'static str, proof: Proof, clean: u32) -> Taints {
+        let key = (span, label.as_ptr());
+        let next = u32::try_from(self.origins.len()).unwrap_or(u32::MAX);
+        let number = *self.origin_numbers.entry(key).or_insert(next);
+        if number == next {
+            self.origins.push(Origin { span, label, proof });
+        }
+        let taint = super::value::Taint { origin: number, proof, clean, is_built: false, trail: None };
+        Some(std::rc::Rc::new(vec![taint]))
+    }
+
+    /// Returns true if all conditions hold.
+    pub(super) fn all_hold(&mut self, when: &'static [Condition], call: &super::sink::CallInfo<'_>) -> bool {
+        when.iter().all(|c| self.holds(c, call))
+    }
+
+    /// Returns true if a condition holds.
+    pub(super) fn any_holds(&mut self, unless: &'static [Condition], call: &super::sink::CallInfo<'_>) -> bool {
+        unless.iter().any(|c| self.holds(c, call))
+    }
+}
+
+/// Joins what two branches leave. `None`: a branch does not come to its end.
+pub(super) fn join_envs(a: Option<Env>, b: Option<Env>) -> Option<Env> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.join(&b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Returns true for types whose values are harmless in every text.
+pub(super) fn is_number(ty: &str) -> bool {
+    let last = ty.rsplit(['.', ':']).next().unwrap_or(ty);
+    matches!(
+        last,
+        "int"
+            | "long"
+            | "short"
+            | "byte"
+            | "float"
+            | "double"
+            | "boolean"
+            | "bool"
+            | "Integer"
+            | "Long"
+            | "Short"
+            | "Byte"
+            | "Float"
+            | "Double"
+            | "Boolean"
+            | "Int"
+            | "BigInteger"
+            | "BigDecimal"
+            | "Decimal"
+            | "decimal"
+            | "number"
+            | "UUID"
+            | "Guid"
+            | "date"
+            | "datetime"
+            | "Date"
+            | "LocalDate"
+            | "LocalDateTime"
+            | "Instant"
+            | "DateTime"
+            | "DateTimeOffset"
+            | "TimeSpan"
+            | "Duration"
+            | "int8"
+            | "int16"
+            | "int32"
+            | "int64"
+            | "uint"
+            | "uint8"
+            | "uint16"
+            | "uint32"
+            | "uint64"
+            | "float32"
+            | "float64"
+            | "rune"
+            | "size_t"
+            | "ssize_t"
+            | "ulong"
+            | "ushort"
+            | "uint8_t"
+            | "uint16_t"
+            | "uint32_t"
+            | "uint64_t"
+            | "int8_t"
+            | "int16_t"
+            | "int32_t"
+            | "int64_t"
+            | "IPv4Address"
+            | "ObjectId"
+            | "bigint"
+            | "positive-int"
+    )
+}
+
+/// Returns true for types of texts, which have no methods of interest.
+fn is_text(ty: &str) -> bool {
+    matches!(
+        ty,
+        "String"
+            | "string"
+            | "str"
+            | "var"
+            | "val"
+            | "let"
+            | "auto"
+            | "Object"
+            | "object"
+            | "any"
+            | "dynamic"
+            | "Any"
+            | "char"
+    )
+}

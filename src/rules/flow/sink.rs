@@ -1,0 +1,481 @@
+//! Reports data that reaches a sink, and calls that are dangerous by themselves.
+
+use super::paths::{PathId, Root};
+use super::run::Run;
+use super::shape::{ExprId, ExprKind, Span, Sym};
+use super::table::{Call, Condition, Place, Role, Sink};
+use super::value::{Const, GAP, Key, Taint, Taints, Value, join_taints};
+use super::{Confidence, Kind, Proof, Subject};
+use std::rc::Rc;
+
+/// A finding before it is written.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) taint: Option<Taint>,
+    pub(super) span: Span,
+    pub(super) label: &'static str,
+    pub(super) cwe: Option<u32>,
+    pub(super) confidence: Confidence,
+    pub(super) proof: Proof,
+    /// Not reported if the data is checked later.
+    pub(super) is_late: bool,
+}
+
+/// An argument that is evaluated.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub(super) keyword: Option<Sym>,
+    pub(super) value: Value,
+    pub(super) expr: ExprId,
+    pub(super) is_spread: bool,
+}
+
+/// A call, for the conditions of the tables.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallInfo<'a> {
+    pub(super) args: &'a [Given],
+    pub(super) receiver: Option<(ExprId, &'a Value)>,
+    pub(super) span: Span,
+}
+
+impl CallInfo<'_> {
+    /// Returns the argument at a position.
+    pub(super) fn at(&self, position: u8) -> Option<&Given> {
+        self.args.iter().filter(|a| a.keyword.is_none()).nth(usize::from(position))
+    }
+}
+
+/// A value that a place of a call refers to.
+struct Part {
+    value: Value,
+    expr: Option<ExprId>,
+}
+
+impl Run<'_> {
+    /// Returns the values at places of a call.
+    fn parts(&self, places: &[Place], call: &CallInfo<'_>) -> Vec<Part> {
+        let mut out = Vec::new();
+        for place in places {
+            self.part_of(*place, call, &mut out);
+        }
+        out
+    }
+
+    fn part_of(&self, place: Place, call: &CallInfo<'_>, out: &mut Vec<Part>) {
+        let from = |a: &Given| Part { value: a.value.clone(), expr: Some(a.expr) };
+        match place {
+            Place::Arg(i) => {
+                // A spread list may be any position after it.
+                let spread = call.args.iter().take(usize::from(i) + 1).find(|a| a.is_spread);
+                out.extend(call.at(i).or(spread).map(from));
+            }
+            Place::From(i) => {
+                out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from))
+            }
+            Place::All => out.extend(call.args.iter().map(from)),
+            Place::Spread => out.extend(call.args.iter().filter(|a| a.is_spread).map(from)),
+            Place::Receiver => {
+                out.extend(call.receiver.map(|(e, v)| Part { value: v.clone(), expr: Some(e) }));
+            }
+            Place::Keyword(k) => {
+                if let Some(p) = self.option(k, call) {
+                    out.push(p);
+                }
+            }
+            Place::Result => {}
+        }
+    }
+
+    /// Returns a keyword argument, or an option of an object literal that is an argument.
+    fn option(&self, name: &str, call: &CallInfo<'_>) -> Option<Part> {
+        let named = call.args.iter().find(|a| a.keyword.is_some_and(|k| self.module.word(k) == name));
+        if let Some(a) = named {
+            return Some(Part { value: a.value.clone(), expr: Some(a.expr) });
+        }
+        for a in call.args {
+            let mut at = &a.value;
+            let mut is_found = true;
+            for word in name.split('.') {
+                let key = Key::Text(word.into());
+                match at.items.as_ref().and_then(|i| i.keys.get(&key)) {
+                    Some(v) => at = v,
+                    None => {
+                        is_found = false;
+                        break;
+                    }
+                }
+            }
+            if is_found {
+                return Some(Part { value: at.clone(), expr: self.literal_item(a.expr, name) });
+            }
+        }
+        None
+    }
+
+    /// Returns the expression of an item in an object literal.
+    fn literal_item(&self, id: ExprId, name: &str) -> Option<ExprId> {
+        let mut at = id;
+        for word in name.split('.') {
+            let ExprKind::Collection(items) = &self.module.expr(at).kind else { return None };
+            let is = |k: ExprId| match &self.module.expr(k).kind {
+                ExprKind::Text(t) => **t == *word,
+                ExprKind::Name(n) => self.module.word(*n) == word,
+                _ => false,
+            };
+            at = items.iter().find(|i| i.key.is_some_and(is))?.value;
+        }
+        Some(at)
+    }
+
+    /// Returns true if options are given that the file does not show.
+    fn has_unknown_options(&self, call: &CallInfo<'_>) -> bool {
+        call.args.iter().any(|a| {
+            a.is_spread
+                || (a.keyword.is_none() && a.value.items.as_ref().is_some_and(|i| i.rest.is_some() && !i.is_list))
+        })
+    }
+
+    /// Returns true if a condition of the tables holds.
+    pub(super) fn holds(&mut self, c: &'static Condition, call: &CallInfo<'_>) -> bool {
+        let count = call.args.iter().filter(|a| a.keyword.is_none()).count();
+        if c.count_min.is_some_and(|n| count < usize::from(n)) || c.count_max.is_some_and(|n| count > usize::from(n)) {
+            return false;
+        }
+        if c.has.is_some_and(|o| self.option(o, call).is_none()) {
+            return false;
+        }
+        if c.absent.is_some_and(|o| self.option(o, call).is_some() || self.has_unknown_options(call)) {
+            return false;
+        }
+        if let Some(p) = c.into {
+            let names = self.into_names();
+            if !names.iter().any(|n| self.fits(p, n)) {
+                return false;
+            }
+        }
+        let Some(place) = c.arg else { return true };
+        let mut parts = Vec::new();
+        self.part_of(place, call, &mut parts);
+        if let Some(is) = c.present
+            && parts.is_empty() == is
+        {
+            return false;
+        }
+        let asks = c.values.is_some() || c.pattern.is_some() || c.text.is_some() || c.constant.is_some();
+        if !asks && c.types.is_empty() {
+            return true;
+        }
+        parts.iter().any(|p| self.part_holds(c, p))
+    }
+
+    fn part_holds(&mut self, c: &'static Condition, part: &Part) -> bool {
+        let (mut value, mut expr) = (part.value.clone(), part.expr);
+        if let Some(i) = c.element {
+            let key = Key::Int(i64::from(i));
+            let Some(item) = value.items.as_ref().and_then(|l| l.keys.get(&key).cloned()) else { return false };
+            if let Some(ExprKind::Collection(items)) = expr.map(|e| &self.module.expr(e).kind) {
+                expr = items.get(usize::from(i)).map(|i| i.value);
+            }
+            value = item;
+        }
+        if c.constant.is_some_and(|is| value.constant.is_some() != is) {
+            return false;
+        }
+        if let Some(values) = c.values {
+            let written = value.constant.as_ref().map(Const::written);
+            if !written.is_some_and(|w| values.iter().any(|v| same(v, &w))) {
+                return false;
+            }
+        }
+        if let Some(p) = c.pattern {
+            let Some(text) = self.described(&value, expr) else { return false };
+            if !self.fits(p, &text) {
+                return false;
+            }
+        }
+        if let Some(p) = c.text {
+            let text = expr.map(|e| self.source_text(self.module.expr(e).span)).unwrap_or_default();
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            if !self.fits(p, &text) {
+                return false;
+            }
+        }
+        c.types.is_empty() || value.path.is_some_and(|p| self.is_type(p, c.types))
+    }
+
+    fn is_type(&self, path: PathId, types: &[&str]) -> bool {
+        let text = self.paths.text(path);
+        types.iter().any(|t| text == *t || text.ends_with(&format!(".{t}")) || t.ends_with(&format!(".{text}")))
+    }
+
+    /// Returns what is known of an argument: a constant, a path, a partly known text, or the source.
+    fn described(&mut self, value: &Value, expr: Option<ExprId>) -> Option<String> {
+        if let Some(c) = &value.constant {
+            return Some(c.written());
+        }
+        if let Some(k) = &value.known {
+            return Some(k.to_string());
+        }
+        if let Some(p) = value.path
+            && self.paths.root_of(p) != Root::Unknown
+        {
+            return Some(self.paths.text(p));
+        }
+        let id = expr?;
+        match &self.module.expr(id).kind {
+            ExprKind::Name(_) if value.taints.is_some() => Some(GAP.to_string()),
+            _ => Some(self.source_text(self.module.expr(id).span).split_whitespace().collect::<Vec<_>>().join(" ")),
+        }
+    }
+
+    fn into_names(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        out.extend(self.into.map(|n| self.module.word(n).to_owned()));
+        let function = self.frames.iter().rev().find_map(|f| f.function);
+        let name = function.and_then(|f| self.module.functions.get(f.0 as usize)).and_then(|f| f.name);
+        out.extend(name.map(|n| self.module.word(n).to_owned()));
+        out
+    }
+
+    /// Returns true if an expression of the tables matches.
+    pub(super) fn fits(&mut self, pattern: &'static str, text: &str) -> bool {
+        let regex = self.expressions.entry(pattern).or_insert_with(|| regex::Regex::new(pattern).ok());
+        regex.as_ref().is_some_and(|r| r.is_match(text))
+    }
+
+    /// Reports what the tables say about a call.
+    pub(super) fn check_call(&mut self, path: PathId, call: &CallInfo<'_>, writes: bool) {
+        let hits = self.paths.hits(path);
+        let mut has_sink = 0u32;
+        for hit in hits.iter().filter(|h| h.write == writes) {
+            match hit.role {
+                Role::Sink(i) => {
+                    let Some(sink) = self.table.sinks.get(usize::from(i)) else { continue };
+                    let bit = 1u32 << sink.kind;
+                    // The entry with a receiver knows more than the one without.
+                    if hit.is_wild && has_sink & bit != 0 {
+                        continue;
+                    }
+                    if !hit.is_wild {
+                        has_sink |= bit;
+                    }
+                    self.check_sink(sink, hit.is_wild, call);
+                }
+                Role::Call(i) => {
+                    if let Some(entry) = self.table.calls.get(usize::from(i)) {
+                        self.check_structure(entry, hit.is_wild, call);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn check_structure(&mut self, entry: &'static Call, is_wild: bool, call: &CallInfo<'_>) {
+        if !self.all_hold(entry.when, call) || self.any_holds(entry.unless, call) {
+            return;
+        }
+        if !entry.absent.is_empty() {
+            let is_given = entry.absent.iter().any(|o| self.option(o, call).is_some());
+            if is_given || self.has_unknown_options(call) {
+                return;
+            }
+        }
+        if let Some(p) = entry.into {
+            let names = self.into_names();
+            if !names.iter().any(|n| self.fits(p, n)) {
+                return;
+            }
+        }
+        let cap = if is_wild { Confidence::Medium } else { Confidence::High };
+        let found = Found {
+            taint: None,
+            span: call.span,
+            label: entry.label,
+            cwe: entry.cwe,
+            confidence: entry.confidence.min(cap),
+            proof: Proof::Request,
+            is_late: false,
+        };
+        if self.silence > 0 {
+            return;
+        }
+        self.found.entry((Subject::Rule(entry.rule), call.span.start)).or_insert(found);
+    }
+
+    fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
+        if !self.all_hold(sink.when, call) || self.any_holds(sink.unless, call) {
+            return;
+        }
+        let mut taints: Taints = None;
+        for part in self.parts(sink.args, call) {
+            let mut value = part.value;
+            let is_literal = part.expr.is_some_and(|e| matches!(self.module.expr(e).kind, ExprKind::Collection(_)));
+            if !sink.literal && (is_literal || value.items.as_ref().is_some_and(|i| !i.keys.is_empty())) {
+                continue;
+            }
+            if let Some(i) = sink.element
+                && value.items.is_some()
+            {
+                value = value.item(Some(&Key::Int(i64::from(i))));
+            }
+            taints = join_taints(&taints, &value.deep());
+        }
+        self.report(sink, is_wild, &taints, call.span);
+    }
+
+    /// Reports data at a sink.
+    pub(super) fn report(&mut self, sink: &'static Sink, is_wild: bool, taints: &Taints, span: Span) {
+        if self.silence > 0 {
+            return;
+        }
+        let Some(kind) = Kind::ALL.get(usize::from(sink.kind)).copied() else { return };
+        for t in taints.iter().flat_map(|t| t.iter()) {
+            if t.clean & kind.bit() != 0 {
+                continue;
+            }
+            if t.proof == Proof::Unknown {
+                let is_total = matches!(kind, Kind::Command | Kind::Code | Kind::Deserialization);
+                if !sink.unknown.unwrap_or(t.is_built || is_total) {
+                    continue;
+                }
+            }
+            let cap = match (t.proof, is_wild) {
+                (Proof::Unknown, _) => Confidence::Low,
+                (Proof::Local, _) | (_, true) => Confidence::Medium,
+                (Proof::Request, false) => Confidence::High,
+            };
+            let found = Found {
+                taint: Some(t.clone()),
+                span,
+                label: sink.label,
+                cwe: sink.cwe,
+                confidence: sink.confidence.min(cap),
+                proof: t.proof,
+                is_late: sink.late,
+            };
+            self.keep(Subject::Flow(kind), found);
+        }
+    }
+
+    /// Keeps a finding, unless the place has one that is proven better.
+    fn keep(&mut self, subject: Subject, new: Found) {
+        let length = |f: &Found| f.taint.as_ref().and_then(|t| t.trail.as_ref()).map_or(0, |t| t.len);
+        let rank = |f: &Found| (f.proof, f.confidence, std::cmp::Reverse(length(f)));
+        match self.found.entry((subject, new.span.start)) {
+            std::collections::hash_map::Entry::Vacant(v) => {
+                v.insert(new);
+            }
+            std::collections::hash_map::Entry::Occupied(mut o) => {
+                if rank(&new) > rank(o.get()) {
+                    o.insert(new);
+                }
+            }
+        }
+    }
+
+    /// Reports a value that is written to a member.
+    pub(super) fn check_write(&mut self, target: ExprId, of: ExprId, name: Sym, value: &Value) {
+        let base = self.eval(of);
+        let word = self.module.word(name);
+        let path = self.paths.member(base.path, name, word);
+        self.check_written(target, path, Some((of, &base)), value);
+    }
+
+    /// Reports a value that is written to an item: `config["DEBUG"] = True`.
+    pub(super) fn check_item_write(&mut self, target: ExprId, of: ExprId, word: &str, value: &Value) {
+        let base = self.eval(of);
+        let Some(path) = base.path else { return };
+        let path = self.paths.member_word(path, word);
+        self.check_written(target, path, Some((of, &base)), value);
+    }
+
+    /// Reports a value that is written to a variable of the file.
+    pub(super) fn check_global(&mut self, target: ExprId, name: Sym, value: &Value) {
+        if self.frames.is_empty() {
+            let path = self.paths.root(self.module.word(name), Root::Free);
+            self.check_written(target, path, None, value);
+        }
+    }
+
+    /// Reports a value that is written to a name.
+    pub(super) fn check_written(
+        &mut self,
+        target: ExprId,
+        path: PathId,
+        receiver: Option<(ExprId, &Value)>,
+        value: &Value,
+    ) {
+        if self.paths.hits(path).iter().all(|h| !h.write) {
+            return;
+        }
+        let span = self.module.expr(target).span;
+        let given =
+            [Given { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
+        let call = CallInfo { args: &given, receiver, span: self.member_span(target, span) };
+        self.check_call(path, &call, true);
+    }
+
+    /// Returns the bytes from the last name of a callee or target on: the line of it is the line of the finding.
+    pub(super) fn member_span(&self, callee: ExprId, whole: Span) -> Span {
+        let ExprKind::Member { of, .. } = &self.module.expr(callee).kind else { return whole };
+        let end = self.module.expr(*of).span.end;
+        if end <= whole.start || end >= whole.end {
+            return whole;
+        }
+        let text = self.text.get(end as usize..whole.end as usize).unwrap_or_default();
+        let skip = text.iter().take_while(|b| !(b.is_ascii_alphanumeric() || **b == b'_' || **b == b'$')).count();
+        let start = end + u32::try_from(skip).unwrap_or_default();
+        if start < whole.end { Span { start, end: whole.end } } else { whole }
+    }
+
+    /// Reports what a handler returns to the client.
+    pub(super) fn check_returned(&mut self, id: ExprId, value: &Value, _span: Span) {
+        let first = match &self.module.expr(id).kind {
+            ExprKind::Collection(items) if items.iter().all(|i| i.key.is_none()) => {
+                items.first().map(|i| (i.value, value.item(Some(&Key::Int(0)))))
+            }
+            ExprKind::Collection(_) => None,
+            _ => Some((id, value.clone())),
+        };
+        let Some((id, mut value)) = first else { return };
+        if value.items.is_some() {
+            return;
+        }
+        let span = self.module.expr(id).span;
+        // What a call makes of data is a text only if it is built.
+        if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_))
+            || value.path.is_some_and(|p| self.paths.is_call(p))
+        {
+            let is_shown =
+                |t: &&Taint| t.is_built || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end);
+            let kept: Vec<Taint> = value.taints.iter().flat_map(|t| t.iter()).filter(is_shown).cloned().collect();
+            value.taints = if kept.is_empty() { None } else { Some(Rc::new(kept)) };
+        }
+        for sink in self.table.sinks.iter().filter(|s| s.returns) {
+            self.report(sink, false, &value.taints, span);
+        }
+    }
+}
+
+/// Compares a constant with the words of the tables: `True` is `true`, `None` is `null`.
+fn same(table: &str, written: &str) -> bool {
+    let plain = |s: &str| match s {
+        "None" | "nil" | "NULL" | "undefined" => "null".to_owned(),
+        "True" | "False" | "TRUE" | "FALSE" => s.to_ascii_lowercase(),
+        _ => s.to_owned(),
+    };
+    plain(table) == plain(written)
+}
+
+/// Returns the way of data to a place, from its source.
+pub(super) fn way(taint: &Taint) -> Vec<Span> {
+    let mut out = Vec::new();
+    let mut at = taint.trail.as_ref().map(Rc::clone);
+    while let Some(t) = at {
+        out.push(t.span);
+        at = t.before.clone();
+    }
+    out.reverse();
+    out
+}

@@ -1,0 +1,474 @@
+//! Runs a file: its statements, and every function as the world may call it.
+
+use super::eval::proof_of;
+use super::paths::{PathId, Paths, Root};
+use super::run::{Run, THIS, is_number};
+use super::shape::{Block, ClassId, ExprId, ExprKind, FunctionId, Mark, Module, Param, Stmt, StmtKind};
+use super::sink::{CallInfo, Found, way};
+use super::table::{Handler, Place, Table};
+use super::value::{Env, Key, Value, What, join};
+use super::{Flow, FlowLanguage, Proof, Step, StepRole, Subject};
+use std::collections::HashMap;
+
+/// Steps of work for every file, and for each expression of it.
+const WORK: u64 = 60_000;
+const WORK_PER_EXPRESSION: u64 = 60;
+
+/// Finds flows in a file. False: the work was too much.
+pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<Flow>, bool) {
+    let is_strict = !module.imports.is_empty() && module.imports.iter().all(|i| module.word(i.alias) != "*");
+    let mut run = Run {
+        language,
+        module,
+        text,
+        table: Table::of(language),
+        paths: Paths::new(language, is_strict),
+        env: Env::default(),
+        is_alive: true,
+        globals: Env::default(),
+        origins: Vec::new(),
+        origin_numbers: HashMap::new(),
+        found: HashMap::new(),
+        frames: Vec::new(),
+        functions: HashMap::new(),
+        classes: HashMap::new(),
+        imports: HashMap::new(),
+        nested: vec![true; module.functions.len()],
+        objects: vec![Value::default(); module.classes.len()],
+        has_run: vec![false; module.classes.len()],
+        memo: HashMap::new(),
+        expressions: HashMap::new(),
+        into: None,
+        written: None,
+        derived: HashMap::new(),
+        outcomes: HashMap::new(),
+        is_snippet: module.imports.is_empty() && text.len() < 6000,
+        checked: Vec::new(),
+        is_in_outcome: false,
+        silence: 0,
+        depth: 0,
+        work: WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64,
+        is_complete: true,
+    };
+    run.prepare();
+    run.file();
+    let flows = run.flows();
+    (flows, run.is_complete)
+}
+
+impl<'m> Run<'m> {
+    fn prepare(&mut self) {
+        for i in &self.module.imports {
+            let path = self.module.word(i.path);
+            let path = self.module_path(path);
+            self.imports.insert(i.alias, path);
+        }
+        for (i, c) in self.module.classes.iter().enumerate() {
+            let id = ClassId(u32::try_from(i).unwrap_or(u32::MAX));
+            if let Some(name) = c.name {
+                self.classes.insert(name, id);
+            }
+            for m in &c.methods {
+                if let Some(n) = self.nested.get_mut(m.0 as usize) {
+                    *n = false;
+                }
+            }
+        }
+        let module = self.module;
+        self.top(&module.body);
+    }
+
+    /// Functions of the file that see no variables of other functions.
+    fn top(&mut self, block: &'m [Stmt]) {
+        for s in block {
+            match &s.kind {
+                StmtKind::Function(id) => {
+                    if let Some(n) = self.nested.get_mut(id.0 as usize) {
+                        *n = false;
+                    }
+                    if let Some(name) = self.module.functions.get(id.0 as usize).and_then(|f| f.name) {
+                        self.functions.insert(name, *id);
+                    }
+                }
+                StmtKind::Block(b) => self.top(b),
+                StmtKind::If { then, otherwise, .. } => {
+                    self.top(then);
+                    self.top(otherwise);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn file(&mut self) {
+        let body: &'m Block = &self.module.body;
+        self.block(body);
+        self.is_alive = true;
+        self.globals = std::mem::take(&mut self.env);
+        for (i, c) in self.module.classes.iter().enumerate() {
+            let id = ClassId(u32::try_from(i).unwrap_or(u32::MAX));
+            let _ = c;
+            self.run_class(id);
+        }
+        for i in 0..self.module.functions.len() {
+            let id = FunctionId(u32::try_from(i).unwrap_or(u32::MAX));
+            let is_free = self.module.functions.get(i).is_some_and(|f| f.class.is_none());
+            if is_free && !self.nested.get(i).copied().unwrap_or_default() {
+                self.is_alive = true;
+                self.run_entry(id, None);
+            }
+        }
+    }
+
+    /// Runs the methods of a class: the constructor first, so that its fields are known.
+    pub(super) fn run_class(&mut self, id: ClassId) {
+        let index = id.0 as usize;
+        match self.has_run.get_mut(index) {
+            Some(has) if !*has => *has = true,
+            _ => return,
+        }
+        let Some(class) = self.module.classes.get(index) else { return };
+        let mut object = self.fresh(id);
+        let mut methods: Vec<FunctionId> = class.methods.clone();
+        let is_first = |f: &FunctionId| !self.module.functions.get(f.0 as usize).is_some_and(|x| x.is_constructor);
+        methods.sort_by_key(is_first);
+        for round in 0..2 {
+            let before = digest(&object);
+            for m in &methods {
+                if let Some(o) = self.objects.get_mut(index) {
+                    *o = object.clone();
+                }
+                self.is_alive = true;
+                if let Some(after) = self.run_entry(*m, Some(object.clone())) {
+                    object = join(&object, &after);
+                    object.what = What::Instance(id);
+                }
+            }
+            if let Some(o) = self.objects.get_mut(index) {
+                *o = object.clone();
+            }
+            if round == 0 && digest(&object) == before {
+                break;
+            }
+        }
+    }
+
+    /// Returns an object of a class before its constructor.
+    pub(super) fn fresh(&mut self, id: ClassId) -> Value {
+        let Some(class) = self.module.classes.get(id.0 as usize) else { return Value::default() };
+        let path = self.base_path(id);
+        let mut object = Value { what: What::Instance(id), path, ..Value::default() };
+        for f in &class.fields {
+            let mut v = f.value.map(|v| self.quiet(v)).unwrap_or_default();
+            if let Some(ty) = f.ty {
+                v = self.typed(v, ty);
+            }
+            for m in &f.marks {
+                let Some(path) = self.mark_path(m) else { continue };
+                for h in self.table.handlers.iter().filter(|h| h.ty.is_none()) {
+                    if h.annotation.iter().any(|a| self.paths.is(path, a))
+                        && !f.ty.is_some_and(|t| is_number(self.module.word(t)))
+                    {
+                        let data = self.origin(self.module.expr(m.name).span, h.label, proof_of(h.kind), h.clean);
+                        v = v.with(&data);
+                    }
+                }
+            }
+            if v.is_empty() && f.value.is_none() && v.path.is_none() {
+                continue;
+            }
+            object.put(Some(Key::Text(self.module.word(f.name).into())), v);
+        }
+        object
+    }
+
+    /// Runs a function as the world may call it. Returns the object after it.
+    pub(super) fn run_entry(&mut self, id: FunctionId, this: Option<Value>) -> Option<Value> {
+        let function = self.module.functions.get(id.0 as usize)?;
+        if self.frames.iter().any(|f| f.function == Some(id)) || self.frames.len() > 12 || !self.enter() {
+            return None;
+        }
+        let handlers = self.handlers_of(id);
+        let mut params = Vec::new();
+        for (i, p) in function.params.iter().enumerate() {
+            params.push(self.entry_param(p, i, &handlers, &function.marks));
+        }
+        let is_handler =
+            handlers.iter().any(|h| !h.decorator.is_empty() || !h.base.is_empty() || !h.class_annotation.is_empty());
+        let this = if function.is_static { None } else { this };
+        let (_, after) = self.body(id, this, params, is_handler);
+        self.leave();
+        after
+    }
+
+    /// Runs a function that a framework calls.
+    pub(super) fn run_handler(&mut self, id: FunctionId, handlers: &[&'static Handler]) {
+        let Some(function) = self.module.functions.get(id.0 as usize) else { return };
+        if self.frames.iter().any(|f| f.function == Some(id)) || !self.enter() {
+            return;
+        }
+        let mut params = Vec::new();
+        for (i, p) in function.params.iter().enumerate() {
+            params.push(self.entry_param(p, i, handlers, &function.marks));
+        }
+        let this = self.env.get(THIS).cloned();
+        self.body(id, this, params, true);
+        self.leave();
+    }
+
+    /// Returns the value of a parameter of a function that the world calls.
+    fn entry_param(&mut self, p: &'m Param, i: usize, handlers: &[&'static Handler], marks: &'m [Mark]) -> Value {
+        let declared = p.ty.and_then(|t| self.type_path(t));
+        let word = p.ty.map(|t| self.module.word(t)).unwrap_or_default();
+        if is_number(word) || self.is_converted(p, marks) {
+            let unknown = self.origin(p.span, "parameter", Proof::Unknown, 0);
+            return self.number(&unknown);
+        }
+        let mut v = Value { path: declared, ..Value::default() };
+        let mut is_known = false;
+        for h in handlers.iter().copied() {
+            if !self.takes(h, p, i, declared) {
+                continue;
+            }
+            match h.ty {
+                Some(ty) => {
+                    v.path = Some(self.paths.root(ty, Root::Known));
+                }
+                None => {
+                    let data = self.origin(p.span, h.label, proof_of(h.kind), h.clean);
+                    v = v.with(&data);
+                }
+            }
+            is_known = true;
+        }
+        if !is_known {
+            // By annotation, type or name of the parameter alone.
+            for h in self.table.handlers {
+                let is_alone =
+                    h.decorator.is_empty() && h.callee.is_empty() && h.function.is_empty() && h.base.is_empty();
+                if !is_alone || !h.class_annotation.is_empty() || !self.takes(h, p, i, declared) {
+                    continue;
+                }
+                is_known = true;
+                match h.ty {
+                    Some(ty) => v.path = Some(self.paths.root(ty, Root::Known)),
+                    None => {
+                        let data = self.origin(p.span, h.label, proof_of(h.kind), h.clean);
+                        v = v.with(&data);
+                    }
+                }
+            }
+        }
+        if !is_known {
+            let data = self.origin(p.span, "parameter", Proof::Unknown, 0);
+            v = v.with(&data);
+            // What has a type with its own entries is a service, not data.
+            if let Some(name) = p.name
+                && self.table.named(self.module.word(name)).is_some()
+            {
+                v.taints = None;
+            }
+        }
+        v
+    }
+
+    /// Returns true if a route's converter makes the parameter a number: `/user/<int:id>`.
+    fn is_converted(&self, p: &Param, marks: &'m [Mark]) -> bool {
+        let Some(name) = p.name else { return false };
+        let name = self.module.word(name);
+        for m in marks {
+            for a in &m.args {
+                if let ExprKind::Text(t) = &self.module.expr(a.value).kind
+                    && ["int", "float", "uuid"].iter().any(|k| t.contains(&format!("<{k}:{name}>")))
+                {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Returns true if a handler's data or type is in a parameter.
+    fn takes(&mut self, h: &'static Handler, p: &'m Param, i: usize, declared: Option<PathId>) -> bool {
+        if let Some(d) = declared
+            && h.not_type.iter().any(|t| self.paths.is(d, t))
+        {
+            return false;
+        }
+        if let Some(d) = p.default
+            && let ExprKind::Call { callee, .. } = &self.module.expr(d).kind
+        {
+            let callee = self.quiet(*callee);
+            if callee.path.is_some_and(|c| h.except_default.iter().any(|t| self.paths.is(c, t))) {
+                return false;
+            }
+        }
+        let word = p.name.map(|n| self.module.word(n)).unwrap_or_default();
+        let by_param = !h.annotation.is_empty() || !h.param_type.is_empty() || !h.param_name.is_empty();
+        if !by_param {
+            return h.params.is_empty()
+                || h.params.iter().any(|place| match place {
+                    Place::All => true,
+                    Place::Arg(n) => usize::from(*n) == i,
+                    Place::From(n) => usize::from(*n) <= i,
+                    Place::Keyword(k) => *k == word,
+                    Place::Spread | Place::Receiver | Place::Result => false,
+                });
+        }
+        if !h.annotation.is_empty() {
+            let mut is_marked = false;
+            for m in &p.marks {
+                let path = self.mark_path(m);
+                is_marked |= path.is_some_and(|path| h.annotation.iter().any(|a| self.paths.is(path, a)));
+            }
+            if !is_marked {
+                return false;
+            }
+            if h.param_type.is_empty() && h.param_name.is_empty() {
+                return true;
+            }
+        }
+        if let Some(d) = declared {
+            return h.param_type.iter().any(|t| self.paths.is(d, t));
+        }
+        h.param_name.contains(&word)
+    }
+
+    fn mark_path(&mut self, m: &Mark) -> Option<PathId> {
+        self.path_of(m.name)
+    }
+
+    /// Returns the path of a name or of members of a name, without evaluating it.
+    fn path_of(&mut self, id: ExprId) -> Option<PathId> {
+        let module = self.module;
+        match &module.expr(id).kind {
+            ExprKind::Name(n) => match self.globals.get(*n).or_else(|| self.env.get(*n)).and_then(|v| v.path) {
+                Some(p) => Some(p),
+                None => Some(self.free(*n)),
+            },
+            ExprKind::Member { of, name } => {
+                let of = self.path_of(*of);
+                Some(self.paths.member(of, *name, module.word(*name)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the handlers that a function is by its decorators, name or class.
+    fn handlers_of(&mut self, id: FunctionId) -> Vec<&'static Handler> {
+        let Some(f) = self.module.functions.get(id.0 as usize) else { return Vec::new() };
+        let marks: Vec<PathId> = f.marks.iter().filter_map(|m| self.mark_path(m)).collect();
+        let class = f.class.and_then(|c| self.module.classes.get(c.0 as usize));
+        let class_marks: Vec<PathId> =
+            class.map(|c| c.marks.iter().filter_map(|m| self.mark_path(m)).collect()).unwrap_or_default();
+        let mut bases: Vec<PathId> = Vec::new();
+        for b in class.iter().flat_map(|c| &c.bases) {
+            bases.extend(self.type_path(*b));
+        }
+        bases.extend(f.class.and_then(|c| self.base_path(c)));
+        let name = f.name.map(|n| self.module.word(n)).unwrap_or_default();
+        let ty = f.ty.map(|t| self.module.word(t)).unwrap_or_default();
+        let mut out = Vec::new();
+        for h in self.table.handlers {
+            let is_any = |l: &[&str], paths: &[PathId]| {
+                l.is_empty() || l.iter().any(|p| paths.iter().any(|m| self.paths.is(*m, p)))
+            };
+            let has = !h.decorator.is_empty()
+                || !h.function.is_empty()
+                || !h.base.is_empty()
+                || !h.class_annotation.is_empty()
+                || !h.returns.is_empty();
+            if has
+                && h.callee.is_empty()
+                && is_any(h.decorator, &marks)
+                && is_any(h.base, &bases)
+                && is_any(h.class_annotation, &class_marks)
+                && (h.function.is_empty() || h.function.iter().any(|p| named(p, name)))
+                && (h.returns.is_empty() || h.returns.iter().any(|r| ty == *r || ty.ends_with(&format!(".{r}"))))
+            {
+                out.push(h);
+            }
+        }
+        out
+    }
+
+    /// Returns the handlers that a function is if it is passed to a callee.
+    pub(super) fn handlers_of_callee(&mut self, callee: PathId, info: &CallInfo<'_>) -> Vec<&'static Handler> {
+        let mut out = Vec::new();
+        for h in self.table.handlers {
+            if h.callee.iter().any(|c| self.paths.is(callee, c)) && self.all_hold(h.when, info) {
+                out.push(h);
+            }
+        }
+        out
+    }
+
+    /// Writes the findings.
+    fn flows(&mut self) -> Vec<Flow> {
+        let starts = line_starts(self.text);
+        let mut out = Vec::new();
+        for ((subject, _), f) in &self.found {
+            if self.is_checked_later(*subject, f) {
+                continue;
+            }
+            let mut steps = Vec::new();
+            let origin = f.taint.as_ref().and_then(|t| self.origins.get(t.origin as usize));
+            let mut last = f.span;
+            if let Some(o) = origin {
+                steps.push(step(&starts, o.span, StepRole::Source));
+                last = o.span;
+            }
+            for span in f.taint.iter().flat_map(way) {
+                if span != last && span != f.span {
+                    steps.push(step(&starts, span, StepRole::Through));
+                }
+                last = span;
+            }
+            steps.push(step(&starts, f.span, StepRole::Sink));
+            out.push(Flow {
+                subject: *subject,
+                steps,
+                proof: f.proof,
+                source_label: origin.map_or("", |o| o.label),
+                sink_label: f.label,
+                cwe: f.cwe,
+                confidence: f.confidence,
+            });
+        }
+        out.sort_by_key(|f| (f.sink().map(|s| (s.start, s.end)), f.subject));
+        out
+    }
+
+    /// Returns true for a sink that does no harm until its data is checked.
+    fn is_checked_later(&self, subject: Subject, f: &Found) -> bool {
+        let (Subject::Flow(kind), Some(t), true) = (subject, &f.taint, f.is_late) else { return false };
+        self.checked.iter().any(|(origin, kinds)| *origin == t.origin && kinds & kind.bit() != 0)
+    }
+}
+
+/// Returns true if a function's name is the one of a handler: `On*` is a start.
+fn named(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => pattern.rsplit('.').next() == Some(name),
+    }
+}
+
+fn digest(v: &Value) -> u64 {
+    use std::hash::Hasher as _;
+    let mut h = std::hash::DefaultHasher::new();
+    v.feed(&mut h, 0);
+    h.finish()
+}
+
+fn line_starts(text: &[u8]) -> Vec<usize> {
+    let mut out = vec![0];
+    out.extend(memchr::memchr_iter(b'\n', text).map(|i| i + 1));
+    out
+}
+
+fn step(starts: &[usize], span: super::shape::Span, role: StepRole) -> Step {
+    let start = span.start as usize;
+    let line = starts.partition_point(|s| *s <= start).max(1);
+    Step { line: u32::try_from(line).unwrap_or(u32::MAX), start, end: span.end as usize, role }
+}

@@ -1,0 +1,536 @@
+//! Abstract values: what may be in a variable.
+
+use super::Proof;
+use super::paths::PathId;
+use super::shape::{ClassId, FunctionId, Span, Sym};
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+/// Sources that one value carries, at most.
+const MOST_TAINTS: usize = 6;
+/// Items of a collection whose keys are known, at most.
+const MOST_ITEMS: usize = 64;
+/// Levels of collections in collections.
+const MOST_LEVELS: u32 = 4;
+
+/// A value that is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Const {
+    Text(Rc<str>),
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Null,
+    Regex(Rc<str>),
+}
+
+impl Const {
+    /// Returns the text of a text.
+    pub(super) fn text(&self) -> Option<&Rc<str>> {
+        match self {
+            Self::Text(t) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// Returns the constant as the tables write it.
+    pub(super) fn written(&self) -> String {
+        match self {
+            Self::Text(t) | Self::Regex(t) => t.to_string(),
+            Self::Int(i) => i.to_string(),
+            Self::Float(f) => f.to_string(),
+            Self::Bool(b) => b.to_string(),
+            Self::Null => "null".to_owned(),
+        }
+    }
+
+    /// Returns whether a condition holds. `None`: depends on the language.
+    pub(super) fn truth(&self) -> Option<bool> {
+        match self {
+            Self::Bool(b) => Some(*b),
+            Self::Null => Some(false),
+            Self::Int(i) => Some(*i != 0),
+            Self::Text(t) => Some(!t.is_empty()),
+            Self::Float(_) | Self::Regex(_) => None,
+        }
+    }
+}
+
+/// A source in this file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    pub(super) span: Span,
+    pub(super) label: &'static str,
+    pub(super) proof: Proof,
+}
+
+/// A place that data passed, and the places before it.
+#[derive(Debug)]
+pub(super) struct Trail {
+    pub(super) span: Span,
+    pub(super) before: Option<Rc<Trail>>,
+    pub(super) len: u32,
+}
+
+/// Data of a source in a value.
+#[derive(Clone, Debug)]
+pub(super) struct Taint {
+    /// A number of the run's origins.
+    pub(super) origin: u32,
+    pub(super) proof: Proof,
+    /// Kinds of sinks that the value is harmless for.
+    pub(super) clean: u32,
+    /// The data is a part of a longer text.
+    pub(super) is_built: bool,
+    pub(super) trail: Option<Rc<Trail>>,
+}
+
+/// The data in a value.
+pub(super) type Taints = Option<Rc<Vec<Taint>>>;
+
+/// A key of a collection.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Key {
+    Int(i64),
+    Text(Rc<str>),
+}
+
+/// What is in a collection or object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Items {
+    pub(super) keys: BTreeMap<Key, Value>,
+    /// What is under unknown keys.
+    pub(super) rest: Option<Value>,
+    /// The keys are the indexes 0, 1, 2 … of a list whose items are all known.
+    pub(super) is_list: bool,
+}
+
+/// What a value is, if the file defines it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum What {
+    #[default]
+    Other,
+    Function(FunctionId),
+    Class(ClassId),
+    Instance(ClassId),
+}
+
+/// What may be in a variable.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Value {
+    pub(super) taints: Taints,
+    pub(super) constant: Option<Const>,
+    /// Where it comes from, or its type.
+    pub(super) path: Option<PathId>,
+    pub(super) items: Option<Rc<Items>>,
+    pub(super) what: What,
+    /// What is known of a text, with [`GAP`] for the parts that are not.
+    pub(super) known: Option<Rc<str>>,
+}
+
+/// A part of a text that is not known.
+pub(super) const GAP: char = '\u{fffc}';
+
+impl Value {
+    /// A value that is known.
+    pub(super) fn constant(c: Const) -> Self {
+        Self { constant: Some(c), ..Self::default() }
+    }
+
+    /// A text that is known.
+    pub(super) fn text(text: &str) -> Self {
+        Self::constant(Const::Text(text.into()))
+    }
+
+    /// A value with a path.
+    pub(super) fn at(path: PathId) -> Self {
+        Self { path: Some(path), ..Self::default() }
+    }
+
+    /// A value with data.
+    pub(super) fn tainted(taints: Taints) -> Self {
+        Self { taints, ..Self::default() }
+    }
+
+    /// A collection.
+    pub(super) fn collection(items: Items) -> Self {
+        Self { items: Some(Rc::new(items)), ..Self::default() }
+    }
+
+    /// Returns the data of the value and of everything inside.
+    pub(super) fn deep(&self) -> Taints {
+        let mut out = self.taints.clone();
+        self.gather(&mut out, 0);
+        out
+    }
+
+    fn gather(&self, out: &mut Taints, level: u32) {
+        let Some(items) = &self.items else { return };
+        if level > MOST_LEVELS {
+            return;
+        }
+        for v in items.keys.values().chain(&items.rest) {
+            *out = join_taints(out, &v.taints);
+            v.gather(out, level + 1);
+        }
+    }
+
+    /// Returns what is under a key. `None` as key: any.
+    pub(super) fn item(&self, key: Option<&Key>) -> Self {
+        let own = Self::tainted(self.taints.clone());
+        let Some(items) = &self.items else { return own };
+        match key {
+            Some(k) => match (items.keys.get(k), &items.rest) {
+                (Some(v), _) => v.with(&own.taints),
+                (None, Some(rest)) => rest.with(&own.taints),
+                (None, None) => own,
+            },
+            None => {
+                let mut out: Option<Self> = None;
+                for v in items.keys.values().chain(&items.rest) {
+                    out = Some(match out {
+                        Some(o) => join(&o, v),
+                        None => v.clone(),
+                    });
+                }
+                out.unwrap_or_default().with(&own.taints)
+            }
+        }
+    }
+
+    /// Returns the value with more data.
+    pub(super) fn with(&self, taints: &Taints) -> Self {
+        if taints.is_none() {
+            return self.clone();
+        }
+        Self { taints: join_taints(&self.taints, taints), ..self.clone() }
+    }
+
+    /// Puts a value under a key. `None` as key: an unknown one.
+    pub(super) fn put(&mut self, key: Option<Key>, value: Self) {
+        let items = Rc::make_mut(self.items.get_or_insert_with(Rc::default));
+        match key {
+            Some(k) if items.keys.len() < MOST_ITEMS || items.keys.contains_key(&k) => {
+                if let Key::Int(i) = k
+                    && items.is_list
+                    && usize::try_from(i).is_ok_and(|i| i > items.keys.len())
+                {
+                    items.is_list = false;
+                }
+                items.keys.insert(k, value);
+            }
+            _ => {
+                items.is_list = false;
+                items.rest = Some(match &items.rest {
+                    Some(r) => join(r, &value),
+                    None => Self { constant: None, ..value },
+                });
+            }
+        }
+    }
+
+    /// Appends to a list.
+    pub(super) fn push(&mut self, value: Self) {
+        let list = self.items.get_or_insert_with(|| Rc::new(Items { is_list: true, ..Items::default() }));
+        let key = match i64::try_from(list.keys.len()) {
+            Ok(i) if list.is_list => Some(Key::Int(i)),
+            _ => None,
+        };
+        self.put(key, value);
+    }
+
+    /// Removes an item of a list.
+    pub(super) fn remove(&mut self, index: i64) -> Self {
+        let Some(items) = &mut self.items else { return Self::tainted(self.taints.clone()) };
+        let items = Rc::make_mut(items);
+        if !items.is_list {
+            return Self::tainted(self.taints.clone());
+        }
+        let removed = items.keys.remove(&Key::Int(index)).unwrap_or_default();
+        let old = std::mem::take(&mut items.keys);
+        for (i, v) in (0i64..).zip(old.into_values()) {
+            items.keys.insert(Key::Int(i), v);
+        }
+        removed
+    }
+
+    /// Changes the data, also inside of collections.
+    pub(super) fn map_taints(&self, change: &dyn Fn(&Taint) -> Taint) -> Self {
+        self.map_level(change, 0)
+    }
+
+    fn map_level(&self, change: &dyn Fn(&Taint) -> Taint, level: u32) -> Self {
+        let mut out = self.clone();
+        if let Some(t) = &self.taints {
+            out.taints = Some(Rc::new(t.iter().map(change).collect()));
+        }
+        if let Some(items) = &self.items
+            && level < MOST_LEVELS
+        {
+            let mut new = Items { is_list: items.is_list, ..Items::default() };
+            new.rest = items.rest.as_ref().map(|r| r.map_level(change, level + 1));
+            for (k, v) in &items.keys {
+                new.keys.insert(k.clone(), v.map_level(change, level + 1));
+            }
+            out.items = Some(Rc::new(new));
+        }
+        out
+    }
+
+    /// Returns the value as harmless for kinds of sinks.
+    pub(super) fn clean(&self, kinds: u32) -> Self {
+        if kinds == u32::MAX {
+            return Self { taints: None, items: None, constant: self.constant.clone(), ..self.clone() };
+        }
+        self.map_taints(&|t| Taint { clean: t.clean | kinds, ..t.clone() })
+    }
+
+    /// Feeds what matters for a call into a hash.
+    pub(super) fn feed(&self, to: &mut impl Hasher, level: u32) {
+        for t in self.taints.iter().flat_map(|t| t.iter()) {
+            (t.origin, t.clean, t.is_built).hash(to);
+        }
+        self.path.hash(to);
+        self.what.hash(to);
+        match &self.constant {
+            None => 0u8.hash(to),
+            Some(c) => {
+                std::mem::discriminant(c).hash(to);
+                c.written().hash(to);
+            }
+        }
+        let Some(items) = &self.items else { return };
+        items.is_list.hash(to);
+        if level > MOST_LEVELS {
+            return;
+        }
+        for (k, v) in &items.keys {
+            k.hash(to);
+            v.feed(to, level + 1);
+        }
+        for r in &items.rest {
+            r.feed(to, level + 1);
+        }
+    }
+}
+
+/// Joins data of two branches.
+pub(super) fn join_taints(a: &Taints, b: &Taints) -> Taints {
+    let (a, b) = match (a, b) {
+        (None, x) | (x, None) => return x.clone(),
+        (Some(a), Some(b)) => (a, b),
+    };
+    if Rc::ptr_eq(a, b) {
+        return Some(Rc::clone(a));
+    }
+    let mut out: Vec<Taint> = (**a).clone();
+    for t in b.iter() {
+        match out.iter_mut().find(|o| o.origin == t.origin) {
+            Some(o) => {
+                // The way that is less clean is the one to show.
+                if o.clean & !t.clean != 0 {
+                    o.trail = t.trail.clone();
+                }
+                o.clean &= t.clean;
+                o.is_built |= t.is_built;
+            }
+            None => out.push(t.clone()),
+        }
+    }
+    if out.len() > MOST_TAINTS {
+        out.sort_by_key(|t| (std::cmp::Reverse(t.proof), t.clean.count_ones(), t.origin));
+        out.truncate(MOST_TAINTS);
+    }
+    Some(Rc::new(out))
+}
+
+/// Joins the values of two branches.
+pub(super) fn join(a: &Value, b: &Value) -> Value {
+    if a.is_same(b) {
+        return a.clone();
+    }
+    let constant = match (&a.constant, &b.constant) {
+        (Some(x), Some(y)) if x == y => Some(x.clone()),
+        _ => None,
+    };
+    let is_null = |v: &Value| v.constant == Some(Const::Null);
+    let path = match (a.path, b.path) {
+        (Some(x), Some(y)) if x == y => Some(x),
+        (Some(x), None) if is_null(b) || b.is_empty() => Some(x),
+        (None, Some(y)) if is_null(a) || a.is_empty() => Some(y),
+        (x, y) => x.or(y),
+    };
+    let what = if a.what == What::Other { b.what } else { a.what };
+    let items = match (&a.items, &b.items) {
+        (Some(x), Some(y)) => Some(join_items(x, y)),
+        (x, y) => x.clone().or_else(|| y.clone()),
+    };
+    let known = if a.known == b.known { a.known.clone() } else { None };
+    Value { taints: join_taints(&a.taints, &b.taints), constant, path, items, what, known }
+}
+
+impl Value {
+    /// Returns true if both are copies of one value, seen without looking inside.
+    fn is_same(&self, other: &Self) -> bool {
+        let taints = match (&self.taints, &other.taints) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        };
+        let items = match (&self.items, &other.items) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        };
+        taints
+            && items
+            && self.path == other.path
+            && self.what == other.what
+            && self.constant == other.constant
+            && self.known == other.known
+    }
+
+    /// Returns true if nothing is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.taints.is_none() && self.constant.is_none() && self.path.is_none() && self.items.is_none()
+    }
+}
+
+fn join_items(a: &Rc<Items>, b: &Rc<Items>) -> Rc<Items> {
+    if Rc::ptr_eq(a, b) {
+        return Rc::clone(a);
+    }
+    let mut out = Items { is_list: a.is_list && b.is_list && a.keys.len() == b.keys.len(), ..Items::default() };
+    for (k, v) in &a.keys {
+        let joined = match b.keys.get(k) {
+            Some(w) => join(v, w),
+            None => Value { constant: None, ..v.clone() },
+        };
+        out.keys.insert(k.clone(), joined);
+    }
+    for (k, v) in &b.keys {
+        if !a.keys.contains_key(k) && out.keys.len() < MOST_ITEMS {
+            out.keys.insert(k.clone(), Value { constant: None, ..v.clone() });
+        }
+    }
+    out.rest = match (&a.rest, &b.rest) {
+        (Some(x), Some(y)) => Some(join(x, y)),
+        (x, y) => x.clone().or_else(|| y.clone()),
+    };
+    Rc::new(out)
+}
+
+/// Variables at a point of a function. A copy costs nothing until one of the two changes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Env {
+    /// Sorted.
+    vars: Rc<Vec<(Sym, Value)>>,
+    /// Texts of expressions that a check has found harmless, by hash, for kinds.
+    checked: Rc<Vec<(u64, u32)>>,
+}
+
+impl Env {
+    pub(super) fn get(&self, name: Sym) -> Option<&Value> {
+        let i = self.vars.binary_search_by_key(&name, |(n, _)| *n).ok()?;
+        self.vars.get(i).map(|(_, v)| v)
+    }
+
+    pub(super) fn set(&mut self, name: Sym, value: Value) {
+        let at = self.vars.binary_search_by_key(&name, |(n, _)| *n);
+        let vars = Rc::make_mut(&mut self.vars);
+        match at {
+            Ok(i) => {
+                if let Some(v) = vars.get_mut(i) {
+                    v.1 = value;
+                }
+            }
+            Err(i) => vars.insert(i, (name, value)),
+        }
+    }
+
+    /// Remembers that a check has found an expression harmless for kinds.
+    pub(super) fn check(&mut self, hash: u64, kinds: u32) {
+        if kinds == 0 {
+            return;
+        }
+        let checked = Rc::make_mut(&mut self.checked);
+        if checked.len() >= 16 {
+            checked.remove(0);
+        }
+        checked.push((hash, kinds));
+    }
+
+    /// Returns true if checks have found expressions harmless.
+    pub(super) fn has_checks(&self) -> bool {
+        !self.checked.is_empty()
+    }
+
+    /// Returns the kinds that checks have found an expression harmless for.
+    pub(super) fn checks(&self, hash: u64) -> u32 {
+        self.checked.iter().filter(|(h, _)| *h == hash).fold(0, |k, (_, kinds)| k | kinds)
+    }
+
+    /// Returns true if nothing has changed between the two.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.vars, &other.vars)
+    }
+
+    /// Joins the variables of two branches.
+    pub(super) fn join(&self, other: &Self) -> Self {
+        let checked = if Rc::ptr_eq(&self.checked, &other.checked) || self.checked.is_empty() {
+            Rc::clone(&self.checked)
+        } else {
+            let mut checked = Vec::new();
+            for (h, kinds) in self.checked.iter() {
+                let both = kinds & other.checks(*h);
+                if both != 0 {
+                    checked.push((*h, both));
+                }
+            }
+            Rc::new(checked)
+        };
+        if self.is_same(other) {
+            return Self { vars: Rc::clone(&self.vars), checked };
+        }
+        let mut vars = Vec::with_capacity(self.vars.len().max(other.vars.len()));
+        let (mut a, mut b) = (self.vars.iter().peekable(), other.vars.iter().peekable());
+        loop {
+            match (a.peek(), b.peek()) {
+                (Some(x), Some(y)) if x.0 == y.0 => {
+                    vars.push((x.0, join(&x.1, &y.1)));
+                    a.next();
+                    b.next();
+                }
+                (Some(x), Some(y)) if x.0 < y.0 => vars.extend(a.next().cloned()),
+                (Some(_), None) => vars.extend(a.next().cloned()),
+                (_, Some(_)) => vars.extend(b.next().cloned()),
+                (None, None) => break,
+            }
+        }
+        Self { vars: Rc::new(vars), checked }
+    }
+
+    /// Takes over changes of variables that exist here from a function literal that may have run.
+    pub(super) fn absorb(&mut self, inner: &Self, hidden: &[Sym]) {
+        if self.is_same(inner) {
+            return;
+        }
+        let vars = Rc::make_mut(&mut self.vars);
+        for (name, value) in vars.iter_mut().filter(|(n, _)| !hidden.contains(n)) {
+            if let Some(v) = inner.get(*name) {
+                *value = join(value, v);
+            }
+        }
+    }
+
+    /// Returns a hash of what is known, to see whether a loop changes anything.
+    pub(super) fn digest(&self) -> u64 {
+        let mut h = std::hash::DefaultHasher::new();
+        for (n, v) in self.vars.iter() {
+            n.hash(&mut h);
+            v.feed(&mut h, 0);
+        }
+        h.finish()
+    }
+}

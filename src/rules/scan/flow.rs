@@ -1,0 +1,385 @@
+//! Reports the flows of data that a change completes: by a source, by a sink, by a step between them, or by removing what
+//! made the value harmless.
+//!
+//! A file is parsed only if the changed lines have a word of the tables and the file has a word of a sink.
+
+use super::{Fit, MARGIN, Scan, address, columns, quoted};
+use crate::diff::{LineNo, TextChange};
+use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan};
+use crate::rules::MARK;
+use crate::rules::catalog::Matcher;
+use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject};
+use crate::rules::language::Languages;
+use crate::rules::report::{Sighting, ValueOrigin};
+use crate::rules::role::Role;
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+/// The rule of each word of the tables: a kind of sink, or the `rule` of a structural call.
+pub(in crate::rules) const RULES: &[(&str, &str)] = &[
+    ("sql", "sql-injection-flow"),
+    ("nosql", "nosql-injection-flow"),
+    ("command", "command-injection-flow"),
+    ("code", "code-injection-flow"),
+    ("template", "template-injection-flow"),
+    ("ldap", "ldap-injection-flow"),
+    ("xpath", "xpath-injection-flow"),
+    ("xquery", "xquery-injection-flow"),
+    ("header", "header-injection-flow"),
+    ("log", "log-injection-flow"),
+    ("format", "format-string-flow"),
+    ("html", "html-injection-flow"),
+    ("path", "path-traversal-flow"),
+    ("zipslip", "archive-path-flow"),
+    ("url", "request-forgery-flow"),
+    ("redirect", "open-redirect-flow"),
+    ("deserialization", "deserialization-flow"),
+    ("xml", "xml-entity-flow"),
+    ("regex", "regex-injection-flow"),
+    ("reflection", "reflection-flow"),
+    ("mass-assignment", "mass-assignment-flow"),
+    ("prototype", "prototype-pollution-flow"),
+    ("trust", "trust-boundary-flow"),
+    ("memory", "memory-size-flow"),
+    ("email", "email-injection-flow"),
+    ("csv", "csv-injection-flow"),
+];
+
+/// The rule of each word that structural calls name.
+pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
+    ("weak-hash", "weak-hash-call"),
+    ("weak-password-hash", "weak-password-hash-call"),
+    ("weak-key", "weak-key-call"),
+    ("weak-cipher", "weak-cipher-call"),
+    ("weak-random", "weak-random-call"),
+    ("tls", "tls-insecure-call"),
+    ("cookie", "cookie-insecure-call"),
+    ("csrf", "csrf-disabled-call"),
+    ("cors", "cors-open-call"),
+    ("jwt", "jwt-unverified-call"),
+    ("timing", "timing-compare-call"),
+    ("secret-compare", "timing-compare-call"),
+    ("tempfile", "temporary-file-call"),
+    ("filemode", "file-mode-call"),
+    ("redos", "regex-backtracking-call"),
+    ("integer", "integer-overflow-call"),
+    ("buffer", "buffer-overflow-call"),
+    ("debug", "debug-enabled-call"),
+    ("auth", "authentication-disabled-call"),
+    ("clickjacking", "clickjacking-call"),
+    ("session", "session-insecure-call"),
+    ("xml", "xml-entity-call"),
+    ("deserialization", "deserialization-call"),
+    ("header", "header-insecure-call"),
+    ("html", "template-escaping-call"),
+    ("template-escaping", "template-escaping-call"),
+    ("mass-assignment", "mass-assignment-call"),
+    ("correctness", "correctness-call"),
+    ("performance", "performance-call"),
+];
+
+/// Bytes of the code of a step that are kept.
+const STEP_MAX: usize = 200;
+/// Bytes of a step that are read for that: its white space is folded.
+const STEP_READ: usize = 600;
+
+/// Where a flow is reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Anchor {
+    /// A part of an added line, in bytes of the text.
+    Line(Range<usize>),
+    /// No added line belongs to the flow: the change removes what made it harmless.
+    File,
+}
+
+/// Returns the rule that reports what is found.
+pub(in crate::rules) fn rule_of(subject: Subject) -> Option<&'static str> {
+    let table = if matches!(subject, Subject::Rule(_)) { CALLS } else { RULES };
+    table.iter().find(|(word, _)| *word == word_of(subject)).map(|(_, id)| *id)
+}
+
+/// Returns the word by which the tables name what is found.
+fn word_of(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Flow(kind) => kind.name(),
+        Subject::Rule(word) => word,
+    }
+}
+
+impl<'a> Scan<'a> {
+    /// Follows the data of the file. Returns false if a limit ended the analysis.
+    pub(super) fn flows(&mut self, change: &'a TextChange) -> bool {
+        let path = self.file.path().as_bytes();
+        let Some(language) = language_of(path, self.reporter.languages()) else { return true };
+        if !is_worth_parsing(language, change) || self.role() == Role::Test || self.is_bundle() {
+            return true;
+        }
+        let (text, base) = readable(self.reporter.languages(), change.new.known());
+        let mut analysis = flow::analyse(language, &text);
+        shift(&mut analysis.flows, base);
+        let mut found: BTreeMap<(u16, Option<usize>), (&Flow, Anchor)> = BTreeMap::new();
+        let added = added(change);
+        let (mut completed, rest): (Vec<_>, Vec<_>) =
+            analysis.flows.iter().map(|f| (f, anchor(&added, change, f))).partition(|(_, anchor)| anchor.is_some());
+        if !rest.is_empty() {
+            let rest = rest.into_iter().map(|(f, _)| f).collect();
+            let exposed = exposed(language, self.reporter.languages(), change, rest);
+            completed.extend(exposed.into_iter().map(|f| (f, Some(anchor_between(&added, f)))));
+        }
+        for (f, anchor) in completed {
+            let rule = rule_of(f.subject).and_then(|id| self.reporter.rules.index_of(id));
+            let (Some(rule), Some(anchor)) = (rule.filter(|r| self.reports(*r)), anchor) else { continue };
+            let at = match &anchor {
+                Anchor::Line(span) => Some(line_around(change.new.known(), span.start).start),
+                Anchor::File => None,
+            };
+            let known = found.entry((rule, at)).or_insert_with(|| (f, anchor.clone()));
+            if rank(f) > rank(known.0) {
+                *known = (f, anchor);
+            }
+        }
+        for ((rule, _), (f, anchor)) in found {
+            self.report_flow(change, rule, f, &anchor);
+        }
+        analysis.is_complete
+    }
+
+    /// Returns true if a rule of data flow looks at the file.
+    fn reports(&mut self, rule: u16) -> bool {
+        use super::Visitor as _;
+        self.reporter.rules.rule(rule).matcher == Matcher::Flow
+            && self.accepts(rule)
+            && self.fits[usize::from(rule)] != Fit::Spares
+    }
+
+    fn report_flow(&mut self, change: &'a TextChange, rule: u16, f: &Flow, anchor: &Anchor) {
+        let known = change.new.known();
+        let span = match anchor {
+            Anchor::Line(span) => span.clone(),
+            Anchor::File => f.steps.last().map_or(0..0, |s| s.start..s.end),
+        };
+        let line = line_around(known, span.start);
+        let span = span.start.max(line.start)..span.end.min(line.end).max(span.start);
+        let lines = change.new.line_number(span.start).filter(|_| *anchor != Anchor::File);
+        let lines = lines.map(|n| LineSpan { first: n, last: n, columns: Some(columns(&line, &span)) });
+        let shown = quoted(&line, &span);
+        let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
+        let flow: Vec<FlowStep> = f.steps.iter().filter_map(|s| self.step(change, s)).collect();
+        let is_call = matches!(f.subject, Subject::Rule(_));
+        let origin = match f.proof {
+            Proof::Local | Proof::Request if f.confidence == flow::Confidence::Low => ValueOrigin::Doubtful,
+            _ if is_call => ValueOrigin::Outside,
+            Proof::Request => ValueOrigin::Outside,
+            Proof::Local => ValueOrigin::Local,
+            Proof::Unknown => ValueOrigin::Unknown,
+        };
+        let mut detail = match origin {
+            _ if is_call => f.sink_label.to_owned(),
+            _ if f.source_label.is_empty() => String::new(),
+            ValueOrigin::Unknown => String::new(),
+            _ => format!("from {} to {}", f.source_label, f.sink_label),
+        };
+        if *anchor == Anchor::File {
+            let more = "the change removes what made the value harmless";
+            detail = if detail.is_empty() { more.to_owned() } else { format!("{detail}; {more}") };
+        }
+        let in_doubt = self.in_doubt(rule);
+        let sighting = Sighting {
+            file: Some(self.file.path()),
+            lines,
+            quote: &known[wide.clone()],
+            shown: Some((shown.start - wide.start, shown.end.min(wide.end) - wide.start)),
+            detail: (!detail.is_empty()).then_some(detail.as_str()),
+            in_doubt,
+            origin,
+            flow: if is_call { &[] } else { &flow },
+            cwe: f.cwe,
+            confidence_max: Some(confidence(f)),
+            ..Sighting::default()
+        };
+        self.reporter.report_index(rule, sighting);
+    }
+
+    /// Returns a step as reports show it.
+    fn step(&self, change: &TextChange, step: &Step) -> Option<FlowStep> {
+        let known = change.new.known();
+        let end = step.end.min(step.start + STEP_READ);
+        let masked = self.reporter.masked(known.get(step.start..end)?);
+        let text = String::from_utf8_lossy(&masked);
+        let mut quote = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if quote.len() > STEP_MAX || end < step.end {
+            quote.truncate(quote.floor_char_boundary(STEP_MAX - "\u{2026}".len()));
+            quote.push('\u{2026}');
+        }
+        let role = match step.role {
+            StepRole::Source => FlowRole::Source,
+            StepRole::Through => FlowRole::Through,
+            StepRole::Sink => FlowRole::Sink,
+        };
+        Some(FlowStep { line: change.new.line_number(step.start)?, role, quote })
+    }
+}
+
+/// Returns what decides which of several flows to one line is reported: the best proof, then the shortest path.
+fn rank(f: &Flow) -> (Proof, Confidence, Reverse<usize>) {
+    (f.proof, confidence(f), Reverse(f.steps.len()))
+}
+
+fn confidence(f: &Flow) -> Confidence {
+    match f.confidence {
+        flow::Confidence::Low => Confidence::Low,
+        flow::Confidence::Medium => Confidence::Medium,
+        flow::Confidence::High => Confidence::High,
+    }
+}
+
+/// Returns the language whose grammar reads the file; `None` if there is none.
+fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
+    const BY_NAME: &[(&str, FlowLanguage)] = &[
+        ("python", FlowLanguage::Python),
+        ("typescript", FlowLanguage::TypeScript),
+        ("javascript", FlowLanguage::JavaScript),
+        ("java", FlowLanguage::Java),
+        ("kotlin", FlowLanguage::Kotlin),
+        ("go", FlowLanguage::Go),
+        ("php", FlowLanguage::Php),
+        ("ruby", FlowLanguage::Ruby),
+        ("csharp", FlowLanguage::CSharp),
+        ("cpp", FlowLanguage::Cpp),
+        ("c", FlowLanguage::C),
+    ];
+    if languages.is_empty() || languages.any_of(&["notebook"]) {
+        return None;
+    }
+    // Templates mix two languages; of those, only the scripts of Vue and Svelte are read.
+    if languages.any_of(&["html"]) && !languages.any_of(&["vue", "php"]) {
+        return None;
+    }
+    let language = BY_NAME.iter().find(|(name, _)| languages.any_of(&[*name])).map(|(_, l)| *l)?;
+    let is_tsx = language == FlowLanguage::TypeScript && path.to_ascii_lowercase().ends_with(b".tsx");
+    Some(if is_tsx { FlowLanguage::Tsx } else { language })
+}
+
+/// Returns true if the change can complete a flow: it adds a sink, or it touches a source, a sanitizer or a sink of a file
+/// that has a sink.
+fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
+    let mut size = 0;
+    for block in change.added() {
+        size += block.text.len();
+        if flow::may_match(language, block.text) {
+            return true;
+        }
+    }
+    if size == change.new.size() {
+        return false;
+    }
+    let is_touched = change.added().chain(change.removed()).any(|b| flow::touches(language, b.text));
+    is_touched && flow::may_match(language, change.new.known())
+}
+
+/// Returns the text that the grammar reads, and how many bytes of the file precede it.
+fn readable(languages: Languages, text: &[u8]) -> (Cow<'_, [u8]>, usize) {
+    let base = if text.starts_with(MARK) { MARK.len() } else { 0 };
+    let text = &text[base..];
+    if languages.any_of(&["vue"]) { (Cow::Owned(scripts(text)), base) } else { (Cow::Borrowed(text), base) }
+}
+
+/// Returns a page with everything but its scripts replaced by blanks, byte for byte.
+fn scripts(page: &[u8]) -> Vec<u8> {
+    let mut out: Vec<u8> = page.iter().map(|b| if *b == b'\n' { b'\n' } else { b' ' }).collect();
+    let mut from = 0;
+    while let Some(open) = memchr::memmem::find(&page[from..], b"<script").map(|i| from + i) {
+        let Some(start) = memchr::memchr(b'>', &page[open..]).map(|i| open + i + 1) else { break };
+        let end = memchr::memmem::find(&page[start..], b"</script").map_or(page.len(), |i| start + i);
+        out[start..end].copy_from_slice(&page[start..end]);
+        from = end;
+    }
+    out
+}
+
+fn shift(flows: &mut [Flow], by: usize) {
+    for step in flows.iter_mut().flat_map(|f| &mut f.steps) {
+        step.start += by;
+        step.end += by;
+    }
+}
+
+/// Returns where the added lines are, in bytes of the new text, in order.
+fn added(change: &TextChange) -> Vec<Range<usize>> {
+    let start = change.new.known().as_ptr() as usize;
+    let inner = |r: Range<usize>| r.start.wrapping_sub(start)..r.end.wrapping_sub(start);
+    change.added().map(|b| inner(address(b.text.as_ptr_range()))).collect()
+}
+
+/// Returns where a flow with a step on an added line is reported: at its sink, or else at its last added step.
+fn anchor(added: &[Range<usize>], change: &TextChange, f: &Flow) -> Option<Anchor> {
+    let size = change.new.size();
+    let fits = |s: &&Step| s.start < s.end && s.end <= size;
+    f.steps.iter().rev().filter(fits).find_map(|s| added_part(added, s)).map(Anchor::Line)
+}
+
+/// Returns the part of a step that is on added lines, from its first such line on.
+fn added_part(added: &[Range<usize>], step: &Step) -> Option<Range<usize>> {
+    let first = added.partition_point(|b| b.end <= step.start);
+    let block = added.get(first).filter(|b| b.start < step.end)?;
+    Some(step.start.max(block.start)..step.end.min(block.end))
+}
+
+/// Returns the added lines between the first step and the sink that are nearest to the sink.
+fn anchor_between(added: &[Range<usize>], f: &Flow) -> Anchor {
+    let (Some(first), Some(sink)) = (f.steps.iter().map(|s| s.start).min(), f.steps.last()) else {
+        return Anchor::File;
+    };
+    let before = added.partition_point(|b| b.end <= sink.start);
+    let block = before.checked_sub(1).and_then(|i| added.get(i)).filter(|b| b.start > first);
+    block.map_or(Anchor::File, |b| Anchor::Line(b.clone()))
+}
+
+/// Returns the flows of unchanged lines that the old text did not have: the change removes a check, or what made the value
+/// harmless.
+fn exposed<'f>(
+    language: FlowLanguage,
+    languages: Languages,
+    change: &TextChange,
+    flows: Vec<&'f Flow>,
+) -> Vec<&'f Flow> {
+    let Some(old) = change.old.whole().filter(|old| !old.is_empty()) else { return Vec::new() };
+    if !change.removed().any(|b| flow::touches(language, b.text)) {
+        return Vec::new();
+    }
+    let (text, base) = readable(languages, old);
+    let mut before = flow::analyse(language, &text);
+    if !before.is_complete {
+        return Vec::new();
+    }
+    shift(&mut before.flows, base);
+    let sink = |f: &Flow| f.steps.last().map(|s| s.start);
+    let line = |f: &Flow| change.old.line_number(sink(f)?);
+    let known: HashSet<(&str, Option<LineNo>)> = before.flows.iter().map(|f| (word_of(f.subject), line(f))).collect();
+    let was = |f: &Flow| sink(f).and_then(|at| change.new.line_number(at)).and_then(|n| change.old_line(n));
+    flows.into_iter().filter(|f| !known.contains(&(word_of(f.subject), was(f)))).collect()
+}
+
+/// Returns the line that a byte is in, without its line end.
+fn line_around(text: &[u8], at: usize) -> Range<usize> {
+    let at = at.min(text.len());
+    let start = memchr::memrchr2(b'\n', b'\r', &text[..at]).map_or(0, |i| i + 1);
+    let end = memchr::memchr2(b'\n', b'\r', &text[at..]).map_or(text.len(), |i| at + i);
+    start..end
+}
+
+/// Returns the words of the tables that a rule reports.
+pub(in crate::rules) fn words_of(id: &str) -> impl Iterator<Item = &'static str> + use<'_> {
+    RULES.iter().chain(CALLS).filter(move |(_, rule)| *rule == id).map(|(word, _)| *word)
+}
+
+/// Returns the rules that report flows.
+#[cfg(test)]
+pub(in crate::rules) fn catalogue() -> impl Iterator<Item = &'static crate::rules::catalog::Rule> {
+    crate::rules::catalog::RULES.iter().filter(|r| r.matcher == Matcher::Flow)
+}
+
+#[cfg(test)]
+mod tests;

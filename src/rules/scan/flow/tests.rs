@@ -1,0 +1,178 @@
+//! Tests of which flows of a change are reported, where, and how much they weigh.
+
+use super::*;
+use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side};
+use crate::finding::{Finding, Severity};
+use crate::policy::RulesPolicy;
+use crate::rules::{RuleSet, Scope};
+
+const SOURCE: &str = "    name = request.args[\"name\"]\n";
+const QUERY: &str = "    query = \"SELECT * FROM users WHERE name = '\" + name + \"'\"\n";
+const SINK: &str = "    cursor.execute(query)\n";
+
+/// Returns a handler of Flask with these lines.
+fn handler(lines: &[&str]) -> String {
+    ["from flask import request\n\n@app.route(\"/\")\ndef show():\n", &lines.concat()].concat()
+}
+
+/// Scans the change between two versions of a file.
+fn scan_at(path: &str, old: Option<&str>, new: &str) -> Vec<Finding> {
+    let side = || Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
+    let kind = if old.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+    let bytes = |text: &str| text.as_bytes().to_vec();
+    let body = Body::of_file(&RepoPath::from(path), old.map(bytes), Some(bytes(new)), Attribute::Unset);
+    let file = FileChange { entry: Entry { kind, old: old.map(|_| side()), new: Some(side()) }, body };
+    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+    let mut out = Vec::new();
+    rules.scan(&file, Scope::All, &mut out);
+    out
+}
+
+fn scan(old: Option<&str>, new: &str) -> Vec<Finding> {
+    scan_at("app/views.py", old, new)
+}
+
+fn path_of(f: &Finding) -> Vec<String> {
+    f.flow().iter().map(|s| format!("{} {} {}", s.role.name(), s.line, s.quote)).collect()
+}
+
+fn place(f: &Finding) -> (String, Option<u32>) {
+    (f.rule_id().to_owned(), f.lines().map(|l| l.first.get()))
+}
+
+fn places(found: &[Finding]) -> Vec<(String, Option<u32>)> {
+    found.iter().map(place).collect()
+}
+
+fn sql(line: u32) -> (String, Option<u32>) {
+    ("sql-injection-flow".to_owned(), Some(line))
+}
+
+#[test]
+fn a_flow_in_new_lines_is_reported_at_its_sink_with_its_path() {
+    let found = scan(None, &handler(&[SOURCE, QUERY, SINK]));
+    assert_eq!(places(&found), [sql(7)]);
+    let f = &found[0];
+    assert_eq!((f.severity(), f.confidence(), f.cwe()), (Severity::Critical, Confidence::High, Some(89)));
+    assert_eq!(f.quote(), "cursor.execute(query)");
+    let steps = path_of(f);
+    assert!(steps[0].starts_with("source 5 ") && steps[0].contains("request.args"), "{steps:?}");
+    assert!(
+        steps.last().unwrap().starts_with("sink 7 ") && steps.last().unwrap().contains("execute(query)"),
+        "{steps:?}"
+    );
+}
+
+#[test]
+fn a_changed_source_or_step_completes_a_flow_into_an_old_sink() {
+    let new = handler(&[SOURCE, QUERY, SINK]);
+    let old = handler(&["    name = \"ada\"\n", QUERY, SINK]);
+    assert_eq!(places(&scan(Some(&old), &new)), [sql(5)]);
+    let old = handler(&[SOURCE, "    query = escape_sql(\"SELECT 1\")\n    query = request.x\n", SINK]);
+    assert_eq!(places(&scan(Some(&old), &new)).first(), Some(&sql(6)));
+}
+
+#[test]
+fn a_removed_check_exposes_a_flow_of_old_lines() {
+    let new = handler(&[SOURCE, QUERY, SINK]);
+    let old = handler(&[SOURCE, "    name = int(name)\n", QUERY, SINK]);
+    let found = scan(Some(&old), &new);
+    assert_eq!(places(&found), [("sql-injection-flow".to_owned(), None)]);
+    assert!(found[0].message().contains("removes"), "{}", found[0].message());
+    assert_eq!(found[0].quote(), "cursor.execute(query)");
+}
+
+#[test]
+fn a_change_beside_an_old_flow_reports_nothing() {
+    let flow = handler(&[SOURCE, QUERY, SINK]);
+    for (old, new) in [
+        (format!("{flow}\ndef other():\n    pass\n"), format!("{flow}\ndef other():\n    return 1\n")),
+        (format!("{flow}\ndef other():\n    x = int(y)\n"), format!("{flow}\ndef other():\n    pass\n")),
+        (
+            format!("{flow}\ndef other():\n    cursor.execute(\"SELECT 1\")\n"),
+            format!("{flow}\ndef other():\n    cursor.execute(\"SELECT 2\")\n"),
+        ),
+        (flow.clone(), format!("# request.args\n\n{flow}")),
+    ] {
+        assert_eq!(places(&scan(Some(&old), &new)), [], "{new}");
+    }
+}
+
+#[test]
+fn severity_and_confidence_follow_where_the_value_comes_from() {
+    let argument = "import sys, os\n\ndef main():\n    command = \"ls \" + sys.argv[1]\n    os.system(command)\n";
+    let found = scan(None, argument);
+    let weight = |f: &Finding| (f.severity(), f.confidence());
+    assert!(found.iter().any(|f| weight(f) == (Severity::Major, Confidence::Medium)), "{found:?}");
+    let unknown = "def load(cursor, name):\n    query = \"SELECT * FROM t WHERE n = '\" + name + \"'\"\n    cursor.execute(query)\n";
+    let found = scan(None, unknown);
+    assert!(found.iter().all(|f| weight(f) == (Severity::Suggestion, Confidence::Low)), "{found:?}");
+}
+
+#[test]
+fn a_test_is_not_searched_and_a_doubtful_path_weighs_less() {
+    let text = handler(&[SOURCE, QUERY, SINK]);
+    assert_eq!(places(&scan_at("tests/test_views.py", None, &text)), []);
+    let doubt: Vec<_> = scan_at("app/spec/views.py", None, &text).iter().map(Finding::severity).collect();
+    assert!(doubt.iter().all(|s| *s <= Severity::Minor), "{doubt:?}");
+}
+
+#[test]
+fn a_rule_of_single_lines_keeps_its_finding_and_takes_the_path() {
+    let text = handler(&[SOURCE, "    os.system(\"ls \" + name)\n"]);
+    let found = scan(None, &["import os\n", &text].concat());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].severity(), Severity::Critical);
+    assert!(!found[0].flow().is_empty());
+}
+
+#[test]
+fn a_comment_suppresses_a_flow_by_the_id_of_its_rule() {
+    let comment = "    # claude-reviewer: ignore[sql-injection-flow] the name is checked by the proxy\n";
+    let found = scan(None, &handler(&[SOURCE, QUERY, comment, SINK]));
+    assert!(found.iter().all(|f| f.suppressed.is_some()) && found.len() == 1, "{found:?}");
+}
+
+#[test]
+fn the_fingerprint_does_not_depend_on_the_other_lines_of_the_path() {
+    let one = scan(None, &handler(&[SOURCE, QUERY, SINK]));
+    let source = "    name = request.form.get(\"name\")\n";
+    let other = scan(None, &handler(&["    print(1)\n", source, QUERY, SINK]));
+    assert_ne!(path_of(&one[0]), path_of(&other[0]));
+    assert_eq!(one[0].fingerprint(), other[0].fingerprint());
+}
+
+#[test]
+fn a_step_shows_no_secret() {
+    let key = crate::rules::expand("ghp_${alnum:36}", "flow");
+    let source = format!("    name = request.args.get(\"name\", \"{key}\")\n");
+    let found = scan(None, &handler(&[&source, QUERY, SINK]));
+    let f = found.iter().find(|f| f.rule_id() == "sql-injection-flow").unwrap();
+    assert!(path_of(f).iter().all(|s| !s.contains(&key)), "{:?}", path_of(f));
+}
+
+#[test]
+fn a_script_of_a_page_is_read_where_it_is() {
+    let page = b"<template>\n  <p>{{ x }}</p>\n</template>\n<script setup>\nconst a = 1;\n</script>\n";
+    let text = scripts(page);
+    assert_eq!(text.len(), page.len());
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.lines().map(str::trim).collect::<Vec<_>>(), ["", "", "", "", "const a = 1;", ""]);
+}
+
+#[test]
+fn every_word_has_a_rule_and_every_rule_a_word() {
+    for kind in flow::Kind::ALL {
+        assert!(rule_of(Subject::Flow(*kind)).is_some(), "{}", kind.name());
+    }
+    for word in flow::call_words() {
+        assert!(rule_of(Subject::Rule(word)).is_some(), "{word}");
+    }
+    let known: Vec<&str> = catalogue().map(|r| &*r.id).collect();
+    for (word, id) in RULES.iter().chain(CALLS) {
+        assert!(known.contains(id), "{word}: {id}");
+    }
+    for id in known {
+        assert!(words_of(id).next().is_some(), "{id}");
+    }
+}

@@ -1,0 +1,98 @@
+//! Several rules that see one flaw on the same lines: one of them reports it.
+
+use crate::finding::{Finding, LineSpan, Severity};
+use crate::rules::RuleSet;
+use crate::rules::catalog::Matcher;
+
+/// Numbers of the CWE list that describe the same flaw from different sides.
+const FAMILIES: &[&[u32]] = &[
+    &[74, 77, 78, 88],
+    &[94, 95, 96, 1336],
+    &[89, 564],
+    &[79, 80, 83, 87, 116],
+    &[22, 23, 36, 73],
+    &[119, 120, 121, 122, 125, 131, 787],
+    &[190, 191, 680],
+    &[208, 203, 385],
+    &[276, 732],
+    &[326, 327, 328, 329, 759, 760, 780, 916, 1240],
+    &[330, 335, 336, 337, 338, 340],
+    &[295, 296, 297, 299, 326, 757],
+    &[345, 346, 347],
+    &[346, 942],
+    &[377, 378, 379],
+    &[400, 730, 1333],
+    &[489, 215, 209],
+    &[611, 776, 827],
+    &[614, 1004, 1275],
+    &[287, 306, 862, 863],
+    &[384, 613],
+    &[93, 113],
+    &[915, 1321],
+];
+
+/// Returns true if two weaknesses are the same flaw, seen from different sides.
+pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
+    a == b || FAMILIES.iter().any(|family| family.contains(&a) && family.contains(&b))
+}
+
+/// Reports each flaw of a line once: drops findings of `out` from `from` on that another finding covers.
+///
+/// - A rule that judges the origin of a value gives way to a rule for that origin: `sh -c` with a value of the request is
+///   request data first.
+/// - A rule of data flow gives way to a rule of single lines that reports the flaw at least as severely, which takes the
+///   path. If the flow is more severe, the finding of the single line is dropped.
+/// - A rule of calls that are dangerous by themselves gives way to any rule of single lines that does more than suggest:
+///   that rule knows the call better, and may have a fix.
+pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
+    drop_covered(rules, out, from);
+    join_flows(rules, out, from);
+}
+
+fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
+    let judges = |f: &Finding| rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).judges_origin);
+    let covers = |f: &&Finding| f.suppressed.is_none() && f.cwe().is_some() && !judges(f) && !is_of_flow(rules, f);
+    let covering: Vec<_> = out[from..].iter().filter(covers).map(|f| (flaw(f), f.severity())).collect();
+    if covering.is_empty() {
+        return;
+    }
+    let is_covered =
+        |f: &Finding| covering.iter().any(|(other, severity)| *other == flaw(f) && *severity >= f.severity());
+    let found = out.split_off(from);
+    out.extend(found.into_iter().filter(|f| !judges(f) || !is_covered(f)));
+}
+
+fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
+    let found = out.split_off(from);
+    let (flows, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
+    for flow in flows {
+        let is_call = flow.flow().is_empty();
+        let covers = |o: &Finding| o.severity() >= flow.severity() || (is_call && o.severity() > Severity::Suggestion);
+        let covering = others.iter_mut().find(|o| !is_of_flow(rules, o) && is_same_flaw(o, &flow) && covers(o));
+        if let Some(other) = covering {
+            other.take_flow(&flow);
+            continue;
+        }
+        // A comment that suppresses the flow says nothing about the other rule.
+        if flow.suppressed.is_none() {
+            others.retain(|o| o.suppressed.is_some() || is_of_flow(rules, o) || !is_same_flaw(o, &flow));
+        }
+        others.push(flow);
+    }
+    out.append(&mut others);
+}
+
+/// Returns true if a rule of data flow made the finding.
+fn is_of_flow(rules: &RuleSet, f: &Finding) -> bool {
+    rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).matcher == Matcher::Flow)
+}
+
+/// What a finding says, and where.
+fn flaw(f: &Finding) -> (Option<LineSpan>, Option<u32>) {
+    (f.lines().map(|l| LineSpan { columns: None, ..l }), f.cwe())
+}
+
+fn is_same_flaw(a: &Finding, b: &Finding) -> bool {
+    let lines = a.lines().zip(b.lines()).is_some_and(|(a, b)| a.first <= b.last && b.first <= a.last);
+    lines && a.cwe().zip(b.cwe()).is_some_and(|(a, b)| is_same_weakness(a, b))
+}
