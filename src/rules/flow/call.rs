@@ -526,7 +526,7 @@ impl<'m> Run<'m> {
             let v = if let Some(a) = named {
                 a.value.clone()
             } else if p.is_variadic {
-                let mut list = Value::collection(Items { is_list: true, ..Items::default() });
+                let mut list = Value::collection(Items::list());
                 positional.by_ref().for_each(|a| list.push(a.value.clone()));
                 for a in given.iter().filter(|a| a.keyword.is_some()) {
                     list.taints = join_taints(&list.taints, &a.value.taints);

@@ -560,7 +560,7 @@ impl<'m> Run<'m> {
     }
 
     fn collection(&mut self, list: &'m [Item]) -> Value {
-        let mut v = Value::collection(Items { is_list: list.iter().all(|i| i.key.is_none()), ..Items::default() });
+        let mut v = Value::collection(if list.iter().all(|i| i.key.is_none()) { Items::list() } else { Items::default() });
         for item in list {
             let value = self.eval(item.value);
             if item.is_spread {

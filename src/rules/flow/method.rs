@@ -86,7 +86,7 @@ impl Run<'_> {
                 {
                     return Some(one.value.clone());
                 }
-                let mut list = Value::collection(Items { is_list: true, ..Items::default() });
+                let mut list = Value::collection(Items::list());
                 given.iter().for_each(|a| list.push(a.value.clone()));
                 Some(list)
             }
@@ -134,7 +134,7 @@ impl Run<'_> {
             }
             "list" | "tuple" | "set" | "sorted" | "reversed" | "array_values" | "frozenset" if first.is_some_and(|f| f.items.is_some()) => first.cloned(),
             "listOf" | "arrayOf" | "setOf" | "mutableListOf" | "array" => {
-                let mut list = Value::collection(Items { is_list: true, ..Items::default() });
+                let mut list = Value::collection(Items::list());
                 given.iter().for_each(|a| list.push(a.value.clone()));
                 Some(list)
             }
@@ -147,7 +147,7 @@ impl Run<'_> {
                 Some(map)
             }
             w if COLLECTIONS.contains(&w) && given.iter().all(|a| a.value.taints.is_none() && a.value.items.is_none()) => {
-                Some(Value::collection(Items { is_list: true, ..Items::default() }))
+                Some(Value::collection(Items::list()))
             }
             "len" | "strlen" | "count" | "bool" | "empty" | "isset" | "is_null" | "is_array" | "is_numeric" | "ctype_digit" | "in_array" | "isinstance"
             | "hasattr" | "ord" | "sizeof" => {
@@ -326,8 +326,7 @@ impl Run<'_> {
                     Some(Key::Int(i)) => *i,
                     Some(Key::Text(_)) => {
                         let v = base.item(key.as_ref());
-                        let items = Rc::make_mut(holder.items.as_mut()?);
-                        items.keys.remove(key.as_ref()?);
+                        holder.forget(key.as_ref()?);
                         self.store(place, holder);
                         return Some(v);
                     }
@@ -337,7 +336,7 @@ impl Run<'_> {
                 holder.remove(index)
             }
             "clear" | "Clear" => {
-                holder = Value::collection(Items { is_list: true, ..Items::default() });
+                holder = Value::collection(Items::list());
                 Value::default()
             }
             "get" | "elementAt" | "at" | "getProperty" | "ElementAt" | "firstElement" | "getFirst" | "first" | "peek" | "element" => {

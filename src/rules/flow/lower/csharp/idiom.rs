@@ -116,6 +116,19 @@ impl<'n> CSharp<'_, '_> {
         is_service && verbs.iter().any(|v| name.starts_with(v))
     }
 
+    /// Returns true if a condition around asks for the development environment.
+    pub(super) fn is_in_development(&self, node: Node<'n>) -> bool {
+        let mut at = node;
+        while let Some(p) = at.parent() {
+            let test = if p.kind() == "if_statement" { field(p, "condition") } else { None };
+            if test.is_some_and(|t| ["Development", "DEBUG", "Debug"].iter().any(|w| self.l.text(t).contains(w))) {
+                return true;
+            }
+            at = p;
+        }
+        false
+    }
+
     /// Returns true if the block around a new object sets a member of the variable that it is stored in.
     pub(super) fn is_set_later(&self, node: Node<'n>, member: &str) -> bool {
         let mut name = None;

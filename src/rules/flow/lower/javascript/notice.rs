@@ -134,7 +134,7 @@ pub(super) fn secret(l: &mut Lower<'_>, node: Node<'_>, name: &str, value: Node<
 /// Returns true for a call that ends the program: `process.exit(1)`.
 pub(super) fn is_end(l: &Lower<'_>, node: Node<'_>) -> bool {
     node.kind() == "call_expression"
-        && field(node, "function").is_some_and(|f| matches!(l.text(f), "process.exit" | "process.abort"))
+        && field(node, "function").is_some_and(|f| matches!(l.text(f), "process.exit" | "process.abort" | "ctx.throw" | "this.ctx.throw" | "notFound"))
 }
 
 /// Returns true if the file has a word.
