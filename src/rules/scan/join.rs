@@ -3,6 +3,8 @@
 use crate::finding::{Finding, LineSpan, Severity};
 use crate::rules::RuleSet;
 use crate::rules::catalog::Matcher;
+use crate::rules::flow::{self, FlowLanguage};
+use crate::rules::report::UNKNOWN;
 
 /// Numbers of the CWE list that describe the same flaw from different sides.
 const FAMILIES: &[&[u32]] = &[
@@ -47,6 +49,20 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
 pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     drop_covered(rules, out, from);
     join_flows(rules, out, from);
+}
+
+/// Lets the analysis of data flow decide where a rule of single lines judges the origin of a value by the lines above: a
+/// finding becomes a suggestion if the analysis knows the call in its line and no value from outside reaches it.
+pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [Finding]) {
+    let (flows, others): (Vec<_>, Vec<_>) = found.iter_mut().partition(|f| is_of_flow(rules, f));
+    for f in others {
+        let Some(index) = rules.index_of(f.rule_id()).filter(|i| rules.rule(*i).judges_origin) else { continue };
+        let severity = rules.severity_set(index).unwrap_or(Severity::Suggestion);
+        let is_proven = flows.iter().any(|flow| is_same_flaw(flow, f) && flow.severity() > Severity::Suggestion);
+        if !is_proven && f.severity() > severity && flow::may_match(language, f.quote().as_bytes()) {
+            f.doubt(severity, UNKNOWN);
+        }
+    }
 }
 
 fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
