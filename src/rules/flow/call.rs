@@ -1,5 +1,6 @@
 //! Calls: of functions in this file, and of what the tables know.
 
+use super::Kind;
 use super::eval::{map_taints, proof_of};
 use super::paths::{Calling, PathId, Root};
 use super::run::{Frame, Run, THIS};
@@ -7,24 +8,99 @@ use super::shape::{Arg, ClassId, ExprId, ExprKind, FunctionId, Mark, Span, Sym};
 use super::sink::{CallInfo, Given};
 use super::table::{Place, Role};
 use super::value::{Const, Env, Items, Taints, Value, What, join, join_taints};
-use super::Kind;
 use std::hash::{Hash, Hasher};
 
 /// Calls of functions inside calls.
 const CALLS: usize = 4;
 /// Functions and methods that run a function for each item, or with the result, of what they are called on.
 const ITERATING: [&str; 40] = [
-    "map", "forEach", "filter", "reduce", "then", "flatMap", "some", "every", "find", "each", "select", "collect", "reject", "let",
-    "also", "run", "apply", "with", "use", "tap", "each_with_index", "inject", "sort_by", "any", "all", "ifPresent", "Select", "Where",
-    "ForEach", "array_map", "mapNotNull", "each_pair", "each_line", "takeIf", "findIndex", "peek", "anyMatch", "sorted", "associate",
+    "map",
+    "forEach",
+    "filter",
+    "reduce",
+    "then",
+    "flatMap",
+    "some",
+    "every",
+    "find",
+    "each",
+    "select",
+    "collect",
+    "reject",
+    "let",
+    "also",
+    "run",
+    "apply",
+    "with",
+    "use",
+    "tap",
+    "each_with_index",
+    "inject",
+    "sort_by",
+    "any",
+    "all",
+    "ifPresent",
+    "Select",
+    "Where",
+    "ForEach",
+    "array_map",
+    "mapNotNull",
+    "each_pair",
+    "each_line",
+    "takeIf",
+    "findIndex",
+    "peek",
+    "anyMatch",
+    "sorted",
+    "associate",
     "each_value",
 ];
 /// Calls that look something up by data, and do not return the data.
 const LOOKUPS: [&str; 44] = [
-    "find", "findone", "findbyid", "findall", "findfirst", "findunique", "findbypk", "fetch", "fetchall", "fetchone", "query",
-    "execute", "save", "create", "insert", "insertone", "updateone", "deleteone", "update", "delete", "destroy", "count", "exists",
-    "lookup", "load", "where", "find_by", "filter_by", "get_or_404", "get_object_or_404", "first_or_404", "findbyusername", "findbyemail",
-    "executequery", "executeupdate", "exec", "select", "raw", "authenticate", "send", "post", "request", "saveall", "findoneby",
+    "find",
+    "findone",
+    "findbyid",
+    "findall",
+    "findfirst",
+    "findunique",
+    "findbypk",
+    "fetch",
+    "fetchall",
+    "fetchone",
+    "query",
+    "execute",
+    "save",
+    "create",
+    "insert",
+    "insertone",
+    "updateone",
+    "deleteone",
+    "update",
+    "delete",
+    "destroy",
+    "count",
+    "exists",
+    "lookup",
+    "load",
+    "where",
+    "find_by",
+    "filter_by",
+    "get_or_404",
+    "get_object_or_404",
+    "first_or_404",
+    "findbyusername",
+    "findbyemail",
+    "executequery",
+    "executeupdate",
+    "exec",
+    "select",
+    "raw",
+    "authenticate",
+    "send",
+    "post",
+    "request",
+    "saveall",
+    "findoneby",
 ];
 
 /// What a callee is.
@@ -209,9 +285,20 @@ impl<'m> Run<'m> {
             return v;
         }
         let Some(path) = path else { return v };
-        let is_class = |w: &str| w.starts_with(|c: char| c.is_ascii_uppercase()) && w.contains(|c: char| c.is_ascii_lowercase());
-        let is_new = calling == Calling::New || target.name.is_some_and(|n| is_class(self.module.word(n)) && target.receiver.as_ref().is_none_or(|(_, r)| r.path.is_some_and(|p| self.paths.root_of(p) != Root::Unknown && !self.paths.text(p).ends_with("()"))));
-        if is_new && !matches!(self.language, super::FlowLanguage::Go | super::FlowLanguage::CSharp) || calling == Calling::New {
+        let is_class =
+            |w: &str| w.starts_with(|c: char| c.is_ascii_uppercase()) && w.contains(|c: char| c.is_ascii_lowercase());
+        let is_new = calling == Calling::New
+            || target.name.is_some_and(|n| {
+                is_class(self.module.word(n))
+                    && target.receiver.as_ref().is_none_or(|(_, r)| {
+                        r.path.is_some_and(|p| {
+                            self.paths.root_of(p) != Root::Unknown && !self.paths.text(p).ends_with("()")
+                        })
+                    })
+            });
+        if is_new && !matches!(self.language, super::FlowLanguage::Go | super::FlowLanguage::CSharp)
+            || calling == Calling::New
+        {
             return Value { path: target.path, ..v };
         }
         Value { path: Some(path), ..v }
@@ -380,7 +467,9 @@ impl<'m> Run<'m> {
             taints = None;
         }
         let predicate = ["is_", "has_", "can_"].iter().any(|p| word.starts_with(p))
-            || (word.len() > 2 && (word.starts_with("is") || word.starts_with("has")) && word.as_bytes().get(if word.starts_with("is") { 2 } else { 3 }).is_some_and(u8::is_ascii_uppercase))
+            || (word.len() > 2
+                && (word.starts_with("is") || word.starts_with("has"))
+                && word.as_bytes().get(if word.starts_with("is") { 2 } else { 3 }).is_some_and(u8::is_ascii_uppercase))
             || word.ends_with('?');
         if predicate {
             return Value::default();
@@ -394,7 +483,9 @@ impl<'m> Run<'m> {
 
     /// `require("x")`: the module.
     fn module_of(&mut self, word: &str, target: &Callee, given: &[Given]) -> Option<Value> {
-        if !matches!(word, "require" | "import" | "__import__" | "import_module") || target.receiver.is_some() && word != "import_module" {
+        if !matches!(word, "require" | "import" | "__import__" | "import_module")
+            || target.receiver.is_some() && word != "import_module"
+        {
             return None;
         }
         let name = given.first()?.value.constant.as_ref()?.text()?.clone();
@@ -453,7 +544,9 @@ impl<'m> Run<'m> {
                 // A record: the arguments are in it.
                 for a in given {
                     match a.keyword {
-                        Some(k) => object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone()),
+                        Some(k) => {
+                            object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone())
+                        }
                         None => object.taints = join_taints(&object.taints, &a.value.deep()),
                     }
                 }
@@ -476,7 +569,13 @@ impl<'m> Run<'m> {
     }
 
     /// Calls a function with arguments. Returns its result and the object after it.
-    pub(super) fn invoke(&mut self, f: FunctionId, this: Option<Value>, given: &[Given], span: Span) -> (Value, Option<Value>) {
+    pub(super) fn invoke(
+        &mut self,
+        f: FunctionId,
+        this: Option<Value>,
+        given: &[Given],
+        span: Span,
+    ) -> (Value, Option<Value>) {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
         let running = self.frames.iter().filter(|x| x.function.is_some()).count();
         let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
@@ -556,7 +655,13 @@ impl<'m> Run<'m> {
     }
 
     /// Runs a function's body with values of its parameters.
-    pub(super) fn body(&mut self, f: FunctionId, this: Option<Value>, params: Vec<Value>, is_handler: bool) -> (Value, Option<Value>) {
+    pub(super) fn body(
+        &mut self,
+        f: FunctionId,
+        this: Option<Value>,
+        params: Vec<Value>,
+        is_handler: bool,
+    ) -> (Value, Option<Value>) {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
         let outer = (self.env.clone(), self.is_alive);
@@ -567,7 +672,13 @@ impl<'m> Run<'m> {
         if let Some(t) = this {
             self.env.set(THIS, t);
         }
-        self.frames.push(Frame { function: Some(f), class: function.class, receiver: function.receiver, is_handler, ..Frame::default() });
+        self.frames.push(Frame {
+            function: Some(f),
+            class: function.class,
+            receiver: function.receiver,
+            is_handler,
+            ..Frame::default()
+        });
         for (p, v) in function.params.iter().zip(params) {
             if let Some(name) = p.name {
                 self.env.set(name, v.clone());
@@ -634,8 +745,17 @@ impl<'m> Run<'m> {
 
     /// Runs a function for each item of what a method is called on. Returns the method's result, if it is made of the
     /// function's results.
-    fn run_iteration(&mut self, word: &str, f: FunctionId, a: &Given, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
-        let is_whole = matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
+    fn run_iteration(
+        &mut self,
+        word: &str,
+        f: FunctionId,
+        a: &Given,
+        target: &Callee,
+        given: &[Given],
+        span: Span,
+    ) -> Option<Value> {
+        let is_whole =
+            matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
         let mut item = Value::default();
         if let Some((_, base)) = &target.receiver {
             item = if is_whole { base.clone() } else { self.element(base, span) };
@@ -654,7 +774,9 @@ impl<'m> Run<'m> {
         let (v, _) = self.invoke(f, this, many.get(..count.min(params.max(1))).unwrap_or_default(), span);
         match word {
             "then" | "let" | "run" | "with" | "use" | "reduce" | "inject" => Some(v),
-            "map" | "flatMap" | "select" | "collect" | "Select" | "array_map" | "mapNotNull" if target.receiver.is_some() || word == "array_map" => {
+            "map" | "flatMap" | "select" | "collect" | "Select" | "array_map" | "mapNotNull"
+                if target.receiver.is_some() || word == "array_map" =>
+            {
                 if word == "select" && self.language == super::FlowLanguage::Ruby {
                     return None;
                 }
@@ -684,7 +806,20 @@ impl<'m> Run<'m> {
 /// A function of unknown content whose name says that it makes data harmless.
 fn by_name(word: &str, v: Value) -> Value {
     let lower = word.to_ascii_lowercase();
-    let starts = ["sanitiz", "sanitis", "escape", "quote", "htmlescape", "encode", "purify", "clean", "strip_tags", "slugify", "whitelist", "normalize_and_check"];
+    let starts = [
+        "sanitiz",
+        "sanitis",
+        "escape",
+        "quote",
+        "htmlescape",
+        "encode",
+        "purify",
+        "clean",
+        "strip_tags",
+        "slugify",
+        "whitelist",
+        "normalize_and_check",
+    ];
     if lower.starts_with("unescape") || lower.starts_with("decode") || lower == "encode" || lower == "normalize" {
         return v;
     }

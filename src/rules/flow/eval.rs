@@ -53,7 +53,9 @@ impl<'m> Run<'m> {
             ExprKind::Member { of, name } => {
                 let base = self.eval(*of);
                 let v = self.member_of(&base, *name, e.span);
-                if v.items.is_none() && v.what == What::Other && v.path.is_none_or(|p| self.paths.hits(p).is_empty())
+                if v.items.is_none()
+                    && v.what == What::Other
+                    && v.path.is_none_or(|p| self.paths.hits(p).is_empty())
                     && let Some(own) = self.own_path(*of, *name)
                     && !self.paths.hits(own).is_empty()
                 {
@@ -155,7 +157,8 @@ impl<'m> Run<'m> {
         match self.class() {
             Some(c) => Value { what: What::Instance(c), path: self.base_path(c), ..Value::default() },
             None => {
-                let path = self.paths.root(if self.language == FlowLanguage::Python { "self" } else { "this" }, Root::Free);
+                let path =
+                    self.paths.root(if self.language == FlowLanguage::Python { "self" } else { "this" }, Root::Free);
                 Value::at(path)
             }
         }
@@ -192,8 +195,10 @@ impl<'m> Run<'m> {
         let v = self.read(path, Value::default(), span);
         let v = self.conventional(v, name);
         // A snippet: what it does not define comes from elsewhere.
-        let is_elsewhere = self.is_snippet && v.taints.is_none() && v.path == Some(path) && self.paths.root_of(path) == Root::Free;
-        if is_elsewhere && self.module.word(name).trim_start_matches('$').starts_with(|c: char| c.is_ascii_lowercase()) {
+        let is_elsewhere =
+            self.is_snippet && v.taints.is_none() && v.path == Some(path) && self.paths.root_of(path) == Root::Free;
+        if is_elsewhere && self.module.word(name).trim_start_matches('$').starts_with(|c: char| c.is_ascii_lowercase())
+        {
             let data = self.origin(span, "variable", Proof::Unknown, 0);
             return v.with(&data);
         }
@@ -361,7 +366,8 @@ impl<'m> Run<'m> {
 
     /// Joins parts to a text.
     pub(super) fn concat(&mut self, parts: &[Value]) -> Value {
-        let constants: Option<Vec<String>> = parts.iter().map(|p| p.constant.as_ref().and_then(constant::shown)).collect();
+        let constants: Option<Vec<String>> =
+            parts.iter().map(|p| p.constant.as_ref().and_then(constant::shown)).collect();
         if let Some(texts) = constants {
             let text = texts.concat();
             if text.len() <= 4096 {
@@ -463,9 +469,17 @@ impl<'m> Run<'m> {
             let is_key = rest.starts_with('(');
             let end = if is_key { rest.find(')').map_or(rest.len(), |p| p + 1) } else { end };
             let verb = rest.get(end..).and_then(|r| r.chars().next()).unwrap_or('s');
-            let value = if is_key { list.iter().fold(Value::default(), |a, v| join(&a, v)) } else { list.get(i).cloned().unwrap_or_else(|| values.clone()) };
+            let value = if is_key {
+                list.iter().fold(Value::default(), |a, v| join(&a, v))
+            } else {
+                list.get(i).cloned().unwrap_or_else(|| values.clone())
+            };
             i += 1;
-            parts.push(if matches!(verb, 'd' | 'i' | 'f' | 'x' | 'X' | 'o' | 'u' | 'e' | 'g') { Value::default() } else { value });
+            parts.push(if matches!(verb, 'd' | 'i' | 'f' | 'x' | 'X' | 'o' | 'u' | 'e' | 'g') {
+                Value::default()
+            } else {
+                value
+            });
             rest = rest.get((end + verb.len_utf8()).min(rest.len())..).unwrap_or_default();
         }
         parts.push(Value::text(rest));
@@ -560,7 +574,8 @@ impl<'m> Run<'m> {
     }
 
     fn collection(&mut self, list: &'m [Item]) -> Value {
-        let mut v = Value::collection(if list.iter().all(|i| i.key.is_none()) { Items::list() } else { Items::default() });
+        let mut v =
+            Value::collection(if list.iter().all(|i| i.key.is_none()) { Items::list() } else { Items::default() });
         for item in list {
             let value = self.eval(item.value);
             if item.is_spread {

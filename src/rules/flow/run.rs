@@ -554,7 +554,11 @@ impl<'m> Run<'m> {
                         },
                         None => i64::try_from(i).ok().map(Key::Int),
                     };
-                    let part = if item.is_spread { v.clone() } else { self.part(&v, key.as_ref(), module.expr(item.value).span) };
+                    let part = if item.is_spread {
+                        v.clone()
+                    } else {
+                        self.part(&v, key.as_ref(), module.expr(item.value).span)
+                    };
                     self.bind(item.value, part);
                 }
             }
@@ -707,7 +711,9 @@ impl<'m> Run<'m> {
             }
             ExprKind::New { class, args } => {
                 let kinds = match &self.module.expr(*class).kind {
-                    ExprKind::Name(n) | ExprKind::Member { name: n, .. } => kinds & guard::transparent(self.module.word(*n)),
+                    ExprKind::Name(n) | ExprKind::Member { name: n, .. } => {
+                        kinds & guard::transparent(self.module.word(*n))
+                    }
                     _ => 0,
                 };
                 args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
@@ -764,17 +770,86 @@ pub(super) fn is_number(ty: &str) -> bool {
     let last = ty.rsplit(['.', ':']).next().unwrap_or(ty);
     matches!(
         last,
-        "int" | "long" | "short" | "byte" | "float" | "double" | "boolean" | "bool" | "Integer" | "Long" | "Short"
-            | "Byte" | "Float" | "Double" | "Boolean" | "Int" | "BigInteger" | "BigDecimal" | "Decimal" | "decimal"
-            | "number" | "UUID" | "Guid" | "date" | "datetime" | "Date" | "LocalDate" | "LocalDateTime" | "Instant"
-            | "DateTime" | "DateTimeOffset" | "TimeSpan" | "Duration" | "int8" | "int16" | "int32" | "int64" | "uint" | "uint8"
-            | "uint16" | "uint32" | "uint64" | "float32" | "float64" | "rune" | "size_t" | "ssize_t" | "ulong" | "ushort"
-            | "uint8_t" | "uint16_t" | "uint32_t" | "uint64_t" | "int8_t" | "int16_t" | "int32_t" | "int64_t" | "IPv4Address"
-            | "ObjectId" | "bigint" | "positive-int"
+        "int"
+            | "long"
+            | "short"
+            | "byte"
+            | "float"
+            | "double"
+            | "boolean"
+            | "bool"
+            | "Integer"
+            | "Long"
+            | "Short"
+            | "Byte"
+            | "Float"
+            | "Double"
+            | "Boolean"
+            | "Int"
+            | "BigInteger"
+            | "BigDecimal"
+            | "Decimal"
+            | "decimal"
+            | "number"
+            | "UUID"
+            | "Guid"
+            | "date"
+            | "datetime"
+            | "Date"
+            | "LocalDate"
+            | "LocalDateTime"
+            | "Instant"
+            | "DateTime"
+            | "DateTimeOffset"
+            | "TimeSpan"
+            | "Duration"
+            | "int8"
+            | "int16"
+            | "int32"
+            | "int64"
+            | "uint"
+            | "uint8"
+            | "uint16"
+            | "uint32"
+            | "uint64"
+            | "float32"
+            | "float64"
+            | "rune"
+            | "size_t"
+            | "ssize_t"
+            | "ulong"
+            | "ushort"
+            | "uint8_t"
+            | "uint16_t"
+            | "uint32_t"
+            | "uint64_t"
+            | "int8_t"
+            | "int16_t"
+            | "int32_t"
+            | "int64_t"
+            | "IPv4Address"
+            | "ObjectId"
+            | "bigint"
+            | "positive-int"
     )
 }
 
 /// Returns true for types of texts, which have no methods of interest.
 fn is_text(ty: &str) -> bool {
-    matches!(ty, "String" | "string" | "str" | "var" | "val" | "let" | "auto" | "Object" | "object" | "any" | "dynamic" | "Any" | "char")
+    matches!(
+        ty,
+        "String"
+            | "string"
+            | "str"
+            | "var"
+            | "val"
+            | "let"
+            | "auto"
+            | "Object"
+            | "object"
+            | "any"
+            | "dynamic"
+            | "Any"
+            | "char"
+    )
 }

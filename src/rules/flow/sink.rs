@@ -69,7 +69,9 @@ impl Run<'_> {
                 let spread = call.args.iter().take(usize::from(i) + 1).find(|a| a.is_spread);
                 out.extend(call.at(i).or(spread).map(from));
             }
-            Place::From(i) => out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from)),
+            Place::From(i) => {
+                out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from))
+            }
             Place::All => out.extend(call.args.iter().map(from)),
             Place::Spread => out.extend(call.args.iter().filter(|a| a.is_spread).map(from)),
             Place::Receiver => {
@@ -128,7 +130,8 @@ impl Run<'_> {
     /// Returns true if options are given that the file does not show.
     fn has_unknown_options(&self, call: &CallInfo<'_>) -> bool {
         call.args.iter().any(|a| {
-            a.is_spread || (a.keyword.is_none() && a.value.items.as_ref().is_some_and(|i| i.rest.is_some() && !i.is_list))
+            a.is_spread
+                || (a.keyword.is_none() && a.value.items.as_ref().is_some_and(|i| i.rest.is_some() && !i.is_list))
         })
     }
 
@@ -396,12 +399,19 @@ impl Run<'_> {
     }
 
     /// Reports a value that is written to a name.
-    pub(super) fn check_written(&mut self, target: ExprId, path: PathId, receiver: Option<(ExprId, &Value)>, value: &Value) {
+    pub(super) fn check_written(
+        &mut self,
+        target: ExprId,
+        path: PathId,
+        receiver: Option<(ExprId, &Value)>,
+        value: &Value,
+    ) {
         if self.paths.hits(path).iter().all(|h| !h.write) {
             return;
         }
         let span = self.module.expr(target).span;
-        let given = [Given { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
+        let given =
+            [Given { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
         let call = CallInfo { args: &given, receiver, span: self.member_span(target, span) };
         self.check_call(path, &call, true);
     }
@@ -434,8 +444,11 @@ impl Run<'_> {
         }
         let span = self.module.expr(id).span;
         // What a call makes of data is a text only if it is built.
-        if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_)) || value.path.is_some_and(|p| self.paths.is_call(p)) {
-            let is_shown = |t: &&Taint| t.is_built || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end);
+        if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_))
+            || value.path.is_some_and(|p| self.paths.is_call(p))
+        {
+            let is_shown =
+                |t: &&Taint| t.is_built || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end);
             let kept: Vec<Taint> = value.taints.iter().flat_map(|t| t.iter()).filter(is_shown).cloned().collect();
             value.taints = if kept.is_empty() { None } else { Some(Rc::new(kept)) };
         }

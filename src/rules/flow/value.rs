@@ -447,7 +447,12 @@ impl Value {
             (Some(a), Some(b)) => Rc::ptr_eq(a, b),
             _ => false,
         };
-        taints && items && self.path == other.path && self.what == other.what && self.constant == other.constant && self.known == other.known
+        taints
+            && items
+            && self.path == other.path
+            && self.what == other.what
+            && self.constant == other.constant
+            && self.known == other.known
     }
 
     /// Returns true if nothing is known.

@@ -44,7 +44,7 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
 ///   request data first.
 /// - A rule of data flow gives way to a rule of single lines that reports the flaw at least as severely, which takes the
 ///   path. If the flow is more severe, the finding of the single line is dropped.
-/// - A rule of calls that are dangerous by themselves gives way to any rule of single lines that does more than suggest:
+/// - A rule of calls that are dangerous by themselves gives way to any rule of single lines that does not judge origins:
 ///   that rule knows the call better, and may have a fix.
 pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     drop_covered(rules, out, from);
@@ -83,9 +83,7 @@ fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     let (flows, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for flow in flows {
         let is_call = flow.flow().is_empty();
-        let covers = |o: &Finding| {
-            o.severity() >= flow.severity() || (is_call && o.severity() > Severity::Suggestion)
-        };
+        let covers = |o: &Finding| o.severity() >= flow.severity() || (is_call && !judges_origin(rules, o));
         let covering = others.iter_mut().find(|o| !is_of_flow(rules, o) && is_same_flaw(o, &flow) && covers(o));
         if let Some(other) = covering {
             other.take_flow(&flow);

@@ -52,7 +52,12 @@ fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 
 fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     match node.kind() {
-        "php_tag" | "text" | "text_interpolation" | "empty_statement" | "comment" | "goto_statement"
+        "php_tag"
+        | "text"
+        | "text_interpolation"
+        | "empty_statement"
+        | "comment"
+        | "goto_statement"
         | "named_label_statement" => {}
         "compound_statement" | "colon_block" | "ERROR" | "declare_statement" | "namespace_use_group" => {
             out.append(&mut block(l, node));
@@ -118,7 +123,8 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 /// Returns true for the expression of `<?= … ?>`.
 fn is_echo(l: &Lower<'_>, node: Node<'_>) -> bool {
     let before = node.prev_sibling();
-    before.is_some_and(|n| matches!(n.kind(), "php_tag" | "text_interpolation") && l.text(n).trim_end().ends_with("<?="))
+    before
+        .is_some_and(|n| matches!(n.kind(), "php_tag" | "text_interpolation") && l.text(n).trim_end().ends_with("<?="))
 }
 
 /// Returns true if the function around, or the file outside functions, sends a content type that is not HTML.
@@ -164,9 +170,7 @@ fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let id = expr(l, node);
     out.push(stmt(node, StmtKind::Expr(id)));
     let callee = field(node, "function").map(|f| l.text(f).trim_start_matches('\\')).unwrap_or_default();
-    let ends = [
-        "exit", "die", "abort", "wp_die", "wp_send_json", "wp_send_json_error", "wp_send_json_success", "dd",
-    ];
+    let ends = ["exit", "die", "abort", "wp_die", "wp_send_json", "wp_send_json_error", "wp_send_json_success", "dd"];
     if ends.contains(&callee) {
         out.push(stmt(node, StmtKind::Throw(None)));
     }
@@ -343,7 +347,11 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             l.expr(node, ExprKind::Bool(is_true))
         }
         "null" => l.expr(node, ExprKind::Null),
-        "parenthesized_expression" | "error_suppression_expression" | "by_ref" | "clone_expression" | "argument"
+        "parenthesized_expression"
+        | "error_suppression_expression"
+        | "by_ref"
+        | "clone_expression"
+        | "argument"
         | "variadic_unpacking" => {
             let of = last_child(l, node);
             l.expr(node, ExprKind::Pass(of))
@@ -354,7 +362,9 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "member_access_expression" | "nullsafe_member_access_expression" => member(l, node, "object"),
         "scoped_property_access_expression" => member(l, node, "scope"),
         "class_constant_access_expression" => constant_of_class(l, node),
-        "function_call_expression" | "member_call_expression" | "nullsafe_member_call_expression"
+        "function_call_expression"
+        | "member_call_expression"
+        | "nullsafe_member_call_expression"
         | "scoped_call_expression" => call(l, node),
         "object_creation_expression" => created(l, node),
         "anonymous_function" | "arrow_function" => {
@@ -415,7 +425,9 @@ fn last_child(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 /// Returns the text of a literal or of a part of one.
 fn quoted(text: &str) -> String {
     match text.as_bytes() {
-        [b'\'', .., b'\''] | [b'"', .., b'"'] if text.len() > 1 => unescape(text.get(1..text.len() - 1).unwrap_or_default()),
+        [b'\'', .., b'\''] | [b'"', .., b'"'] if text.len() > 1 => {
+            unescape(text.get(1..text.len() - 1).unwrap_or_default())
+        }
         _ => unescape(text),
     }
 }
@@ -486,11 +498,29 @@ fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 /// Returns true for values of superglobals that the server chooses.
 fn is_server_side(of: &str, key: &str) -> bool {
     const SERVER: [&str; 20] = [
-        "SERVER_PROTOCOL", "DOCUMENT_ROOT", "REMOTE_ADDR", "REQUEST_METHOD", "SERVER_NAME", "SERVER_ADDR", "SERVER_PORT",
-        "SCRIPT_FILENAME", "SCRIPT_NAME", "REQUEST_TIME", "REQUEST_TIME_FLOAT", "HTTPS", "SERVER_SOFTWARE", "REMOTE_PORT",
-        "GATEWAY_INTERFACE", "argc", "REQUEST_SCHEME", "SERVER_ADMIN", "PATH_TRANSLATED", "REDIRECT_STATUS",
+        "SERVER_PROTOCOL",
+        "DOCUMENT_ROOT",
+        "REMOTE_ADDR",
+        "REQUEST_METHOD",
+        "SERVER_NAME",
+        "SERVER_ADDR",
+        "SERVER_PORT",
+        "SCRIPT_FILENAME",
+        "SCRIPT_NAME",
+        "REQUEST_TIME",
+        "REQUEST_TIME_FLOAT",
+        "HTTPS",
+        "SERVER_SOFTWARE",
+        "REMOTE_PORT",
+        "GATEWAY_INTERFACE",
+        "argc",
+        "REQUEST_SCHEME",
+        "SERVER_ADMIN",
+        "PATH_TRANSLATED",
+        "REDIRECT_STATUS",
     ];
-    (of == "$_SERVER" && SERVER.contains(&key)) || (key == "tmp_name" || of.starts_with("$_FILES") && matches!(key, "size" | "error"))
+    (of == "$_SERVER" && SERVER.contains(&key))
+        || (key == "tmp_name" || of.starts_with("$_FILES") && matches!(key, "size" | "error"))
 }
 
 fn member(l: &mut Lower<'_>, node: Node<'_>, object: &str) -> ExprId {

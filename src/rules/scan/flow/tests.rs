@@ -57,7 +57,10 @@ fn a_flow_in_new_lines_is_reported_at_its_sink_with_its_path() {
     assert_eq!(f.quote(), "cursor.execute(query)");
     let steps = path_of(f);
     assert!(steps[0].starts_with("source 5 ") && steps[0].contains("request.args"), "{steps:?}");
-    assert!(steps.last().unwrap().starts_with("sink 7 ") && steps.last().unwrap().contains("execute(query)"), "{steps:?}");
+    assert!(
+        steps.last().unwrap().starts_with("sink 7 ") && steps.last().unwrap().contains("execute(query)"),
+        "{steps:?}"
+    );
 }
 
 #[test]

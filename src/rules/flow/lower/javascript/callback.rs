@@ -40,7 +40,9 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
         }
         "map" | "flatMap" if function::is_literal(first) => Some(map(l, node, object, first)),
         "startsWith" if is_text(l, first, "//") => Some(named_test(l, node, "is other host", object)),
-        "includes" | "startsWith" | "indexOf" if is_text(l, first, "..") => Some(named_test(l, node, "has dots", object)),
+        "includes" | "startsWith" | "indexOf" if is_text(l, first, "..") => {
+            Some(named_test(l, node, "has dots", object))
+        }
         "includes" if l.text(object).contains("__proto__") => Some(named_test(l, node, "is prototype key", first)),
         "includes" | "has" if is_origin(l, first) => {
             let (of, value) = (expr(l, callee), expr(l, first));
@@ -74,13 +76,26 @@ fn is_text(l: &Lower<'_>, node: Node<'_>, start: &str) -> bool {
 }
 
 fn is_origin(l: &Lower<'_>, node: Node<'_>) -> bool {
-    node.kind() == "member_expression" && field(node, "property").is_some_and(|p| matches!(l.text(p), "origin" | "source"))
+    node.kind() == "member_expression"
+        && field(node, "property").is_some_and(|p| matches!(l.text(p), "origin" | "source"))
 }
 
 /// Events of sockets that carry no data of the peer.
 const QUIET: [&str; 14] = [
-    "connect", "connection", "disconnect", "disconnecting", "error", "close", "end", "drain", "timeout", "open",
-    "ready", "listening", "finish", "lookup",
+    "connect",
+    "connection",
+    "disconnect",
+    "disconnecting",
+    "error",
+    "close",
+    "end",
+    "drain",
+    "timeout",
+    "open",
+    "ready",
+    "listening",
+    "finish",
+    "lookup",
 ];
 
 /// Gives the parameters of a handler of events their types and marks.
@@ -111,7 +126,9 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
             }
         }
         (_, event, "socket" | "ws" | "sock" | "peer" | "connection" | "conn" | "client")
-            if is_server(l) && !QUIET.contains(&event) && (event == "message" || receiver == "socket" || event == "data") =>
+            if is_server(l)
+                && !QUIET.contains(&event)
+                && (event == "message" || receiver == "socket" || event == "data") =>
         {
             set_mark(l, args, 0, "socket message");
         }
@@ -140,7 +157,6 @@ pub(super) fn assigned_handler(l: &mut Lower<'_>, target: Node<'_>, value: ExprI
         set_mark(l, &[plain(value)], 0, "window message");
     }
 }
-
 
 fn constant(l: &Lower<'_>, id: ExprId) -> Option<String> {
     match &l.module.expr(id).kind {

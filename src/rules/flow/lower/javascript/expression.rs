@@ -37,10 +37,13 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             Some(n) => ExprKind::Pass(waited::value(l, *n)),
             None => ExprKind::Unknown(Vec::new()),
         },
-        "parenthesized_expression" | "yield_expression" | "non_null_expression"
-        | "as_expression" | "satisfies_expression" | "rest_pattern" | "spread_element" => {
-            ExprKind::Pass(first(l, node))
-        }
+        "parenthesized_expression"
+        | "yield_expression"
+        | "non_null_expression"
+        | "as_expression"
+        | "satisfies_expression"
+        | "rest_pattern"
+        | "spread_element" => ExprKind::Pass(first(l, node)),
         "type_assertion" => ExprKind::Pass(last(l, node)),
         "sequence_expression" => return sequence(l, node),
         "member_expression" => return member(l, node),
@@ -403,7 +406,8 @@ fn special_test(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, right: Node<'
     if matches!(word, "__proto__" | "constructor" | "prototype") {
         return Some(callback::named_test(l, node, "is prototype key", other));
     }
-    let is_typeof = other.kind() == "unary_expression" && field(other, "operator").is_some_and(|o| l.text(o) == "typeof");
+    let is_typeof =
+        other.kind() == "unary_expression" && field(other, "operator").is_some_and(|o| l.text(o) == "typeof");
     if !is_typeof {
         return None;
     }

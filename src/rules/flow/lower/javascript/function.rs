@@ -109,7 +109,8 @@ pub(super) fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
             }
             "generic_type" => {
                 let name = field(at, "name").or_else(|| children(at).first().copied())?;
-                let is_wrapper = matches!(l.text(name), "Promise" | "Readonly" | "Partial" | "Required" | "NonNullable");
+                let is_wrapper =
+                    matches!(l.text(name), "Promise" | "Readonly" | "Partial" | "Required" | "NonNullable");
                 let inner = field(at, "type_arguments").and_then(|a| children(a).first().copied());
                 at = inner.filter(|_| is_wrapper).unwrap_or(name);
             }

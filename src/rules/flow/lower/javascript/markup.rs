@@ -92,6 +92,7 @@ fn html_of<'n>(l: &Lower<'_>, node: Node<'n>) -> Option<Node<'n>> {
     if node.kind() != "object" {
         return None;
     }
-    let pair = child(node, "pair").filter(|p| field(*p, "key").is_some_and(|k| l.text(k).trim_matches(['"', '\'']) == "__html"))?;
+    let pair = child(node, "pair")
+        .filter(|p| field(*p, "key").is_some_and(|k| l.text(k).trim_matches(['"', '\'']) == "__html"))?;
     field(pair, "value")
 }

@@ -20,7 +20,11 @@ pub(super) fn comparison(l: &mut Lower<'_>, node: Node<'_>, sides: [Node<'_>; 2]
         ["req.", "request.", "ctx.", "event."].iter().any(|p| t.starts_with(p))
             && ["headers", "query", "body", "header(", "get("].iter().any(|p| t.contains(p))
     };
-    let is_mac = |t: &str| ["signature", "digest", "hmac", "expected", "hash"].iter().any(|w| last_word(t).to_ascii_lowercase().ends_with(w));
+    let is_mac = |t: &str| {
+        ["signature", "digest", "hmac", "expected", "hash"]
+            .iter()
+            .any(|w| last_word(t).to_ascii_lowercase().ends_with(w))
+    };
     let is_one = |a: &str, b: &str| {
         (is_request(a) && (is_secret(a) || is_secret(b))) || (is_request(a) && is_mac(b) && mentions(l, "createHmac"))
     };
@@ -124,17 +128,36 @@ pub(super) fn secret(l: &mut Lower<'_>, node: Node<'_>, name: &str, value: Node<
     }
     let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
     const WORDS: [&str; 18] = [
-        "token", "secret", "password", "passwd", "passcode", "otp", "nonce", "salt", "sessionid", "sessid", "csrf", "apikey",
-        "resetcode", "verificationcode", "verifycode", "authcode", "invitecode", "recoverycode",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "passcode",
+        "otp",
+        "nonce",
+        "salt",
+        "sessionid",
+        "sessid",
+        "csrf",
+        "apikey",
+        "resetcode",
+        "verificationcode",
+        "verifycode",
+        "authcode",
+        "invitecode",
+        "recoverycode",
     ];
-    let is_secret = WORDS.iter().any(|w| if *w == "otp" { name == "otp" || name.ends_with("otp") } else { name.contains(w) });
+    let is_secret =
+        WORDS.iter().any(|w| if *w == "otp" { name == "otp" || name.ends_with("otp") } else { name.contains(w) });
     is_secret.then(|| l.call(node, "random secret", Vec::new()))
 }
 
 /// Returns true for a call that ends the program: `process.exit(1)`.
 pub(super) fn is_end(l: &Lower<'_>, node: Node<'_>) -> bool {
     node.kind() == "call_expression"
-        && field(node, "function").is_some_and(|f| matches!(l.text(f), "process.exit" | "process.abort" | "ctx.throw" | "this.ctx.throw" | "notFound"))
+        && field(node, "function").is_some_and(|f| {
+            matches!(l.text(f), "process.exit" | "process.abort" | "ctx.throw" | "this.ctx.throw" | "notFound")
+        })
 }
 
 /// Returns true if the file has a word.

@@ -47,7 +47,13 @@ fn is_inside(node: Node<'_>) -> bool {
 /// Returns the content type that a text sets last.
 fn last_type(text: &str) -> Option<String> {
     const SETTERS: [&str; 8] = [
-        "content-type", "contenttype(", ".type(", ".attachment(", ".type =", "content_type", "'content-disposition'",
+        "content-type",
+        "contenttype(",
+        ".type(",
+        ".attachment(",
+        ".type =",
+        "content_type",
+        "'content-disposition'",
         "\"content-disposition\"",
     ];
     let lower = text.to_ascii_lowercase();

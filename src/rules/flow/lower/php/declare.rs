@@ -1,6 +1,8 @@
 //! Declarations of PHP: imports, functions, classes, constants, attributes.
 
-use super::super::super::shape::{Block, Class, ClassId, ExprKind, Field, Function, FunctionId, Mark, Param, StmtKind, Sym};
+use super::super::super::shape::{
+    Block, Class, ClassId, ExprKind, Field, Function, FunctionId, Mark, Param, StmtKind, Sym,
+};
 use super::super::{Lower, child, children, field, has_token, span, stmt};
 use super::{args, block, class_name, expr, statement};
 use tree_sitter::Node;

@@ -10,16 +10,55 @@ const SQL: [&str; 10] =
     ["where", "not", "find_by_sql", "having", "order", "joins", "rewhere", "update_all", "exists?", "find_by"];
 /// Methods that only return a part of their object: they are members, so that paths such as `request.headers` are known.
 const PARTS: [&str; 46] = [
-    "connection", "lease_connection", "logger", "params", "headers", "cookies", "env", "signed", "permanent", "encrypted",
-    "session", "body", "root", "request", "response", "db", "query_parameters", "request_parameters", "path_parameters",
-    "GET", "POST", "raw_post", "query_string", "referer", "referrer", "user_agent", "url", "original_url", "fullpath",
-    "original_fullpath", "path", "path_info", "host", "host_with_port", "media_type", "content_type", "original_filename",
-    "application", "config", "credentials", "action_controller", "active_record", "action_dispatch", "active_support",
-    "parameters", "binding",
+    "connection",
+    "lease_connection",
+    "logger",
+    "params",
+    "headers",
+    "cookies",
+    "env",
+    "signed",
+    "permanent",
+    "encrypted",
+    "session",
+    "body",
+    "root",
+    "request",
+    "response",
+    "db",
+    "query_parameters",
+    "request_parameters",
+    "path_parameters",
+    "GET",
+    "POST",
+    "raw_post",
+    "query_string",
+    "referer",
+    "referrer",
+    "user_agent",
+    "url",
+    "original_url",
+    "fullpath",
+    "original_fullpath",
+    "path",
+    "path_info",
+    "host",
+    "host_with_port",
+    "media_type",
+    "content_type",
+    "original_filename",
+    "application",
+    "config",
+    "credentials",
+    "action_controller",
+    "active_record",
+    "action_dispatch",
+    "active_support",
+    "parameters",
+    "binding",
 ];
 /// Names that Rails or the core defines: no local variable, but also no method of the file.
-const GLOBAL: [&str; 9] =
-    ["params", "request", "session", "cookies", "response", "headers", "flash", "logger", "env"];
+const GLOBAL: [&str; 9] = ["params", "request", "session", "cookies", "response", "headers", "flash", "logger", "env"];
 
 impl<'n> Ruby<'_, '_, 'n> {
     pub(super) fn expr_of(&mut self, node: Node<'n>, name: &str) -> ExprId {
@@ -93,8 +132,13 @@ impl<'n> Ruby<'_, '_, 'n> {
                 let (test, yes) = (self.expr_of(node, "condition"), self.expr_of(node, "consequence"));
                 ExprKind::Conditional { test, yes, no: self.expr_of(node, "alternative") }
             }
-            "array" | "string_array" | "symbol_array" | "left_assignment_list" | "right_assignment_list"
-            | "destructured_left_assignment" | "destructured_parameter" => {
+            "array"
+            | "string_array"
+            | "symbol_array"
+            | "left_assignment_list"
+            | "right_assignment_list"
+            | "destructured_left_assignment"
+            | "destructured_parameter" => {
                 let items = children(node).into_iter().map(|n| self.item(n)).collect();
                 ExprKind::Collection(items)
             }
@@ -119,7 +163,11 @@ impl<'n> Ruby<'_, '_, 'n> {
                 self.statement(node, &mut body);
                 ExprKind::Block { body, value: None }
             }
-            "splat_argument" | "hash_splat_argument" | "block_argument" | "rest_assignment" | "interpolation"
+            "splat_argument"
+            | "hash_splat_argument"
+            | "block_argument"
+            | "rest_assignment"
+            | "interpolation"
             | "pattern" => ExprKind::Pass(self.first(node)),
             "pair" => ExprKind::Pass(self.expr_of(node, "value")),
             _ => ExprKind::Unknown(self.all(node)),
