@@ -5,7 +5,7 @@ use super::super::shape::{
     Sym,
 };
 use super::{Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape};
-use call::{call, change, generic};
+use call::{call, change, generic, is_requirement, required};
 use declare::{bases, class, function, mark, members};
 use tree_sitter::Node;
 
@@ -120,6 +120,10 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         "labeled_expression" | "annotated_expression" => {
             return children(node).last().map_or((), |n| statement(l, *n, out));
         }
+        "call_expression" => match required(node).filter(|_| is_requirement(l, node)) {
+            Some(test) => StmtKind::Assert(expr(l, test)),
+            None => StmtKind::Expr(expr(l, node)),
+        },
         _ => StmtKind::Expr(expr(l, node)),
     };
     out.push(stmt(node, kind));

@@ -70,7 +70,9 @@ pub(in super::super) fn change(method: &str, args: &str) -> Option<&'static str>
     match method {
         "setFeature" | "setProperty" | "setAttribute" | "setParameter" => is_hardening(args).then_some("java.hardened"),
         "setEntityResolver" | "setXMLResolver" if !args.contains("null") => Some("java.hardened"),
-        "setSecure" if args == "(true)" => Some("java.secured"),
+        // `setSecure(false)` is reported where it is written. A cookie that is deleted needs no attribute.
+        "setSecure" => Some("java.secured"),
+        "setMaxAge" if args == "(0)" => Some("java.secured"),
         _ => None,
     }
 }
@@ -101,6 +103,36 @@ pub(in super::super) fn checked_name(l: &Lower<'_>, node: Node<'_>, name: &str) 
         _ => return None,
     };
     is_name_taken(l, node).then_some(checked)
+}
+
+/// Returns the name of what starts a program in a method that names a shell.
+pub(in super::super) fn shell_name(l: &Lower<'_>, node: Node<'_>, name: &str) -> Option<&'static str> {
+    let named = match name {
+        "ProcessBuilder" | "java.lang.ProcessBuilder" => "ShellBuilder",
+        "command" => "commandShell",
+        "exec" => "execShell",
+        _ => return None,
+    };
+    let text = around(l, node);
+    let shells = ["\"sh\"", "\"bash\"", "\"/bin/sh\"", "\"/bin/bash\"", "\"cmd\"", "\"cmd.exe\"", "\"powershell"];
+    shells.iter().any(|s| text.contains(s)).then_some(named)
+}
+
+/// Returns the text of the method around, or of the lambda around if it has several statements.
+fn around<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
+    let mut at = node;
+    while let Some(parent) = at.parent() {
+        let is_whole = match parent.kind() {
+            "method_declaration" | "constructor_declaration" | "function_declaration" => true,
+            "lambda_literal" => parent.named_child_count() > 2,
+            _ => false,
+        };
+        if is_whole {
+            return l.text(parent);
+        }
+        at = parent;
+    }
+    l.text(at)
 }
 
 /// Returns true if only the last name of the path is used: `new File(x).getName()`.
