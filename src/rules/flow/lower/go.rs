@@ -4,11 +4,13 @@
 //! - `T{Field: x}`: a call of `T` with keywords if `T` belongs to a package, `new T` if this file declares it.
 //! - `fmt.Sprintf("…%s", x)`: the parts of one text. An argument of a verb for numbers is a number.
 
+pub(super) mod foreign;
 mod literal;
 mod text;
 
 use super::super::shape::{
-    Arg, Block, Case, Class, ClassId, ExprId, ExprKind, Field, Function, FunctionId, Item, Op, Param, Stmt, StmtKind, Sym,
+    Arg, Block, Case, Class, ClassId, ExprId, ExprKind, Field, Function, FunctionId, Item, Op, Param, Stmt, StmtKind,
+    Sym,
 };
 use super::{Lower, child, children, field, fields, integer, span, stmt};
 use std::collections::{HashMap, HashSet};
@@ -133,7 +135,12 @@ impl Go<'_, '_> {
 
     fn statement_inside(&mut self, node: Node<'_>, out: &mut Block) {
         match node.kind() {
-            "package_clause" | "comment" | "empty_statement" | "goto_statement" | "fallthrough_statement" | "label_name" => {}
+            "package_clause"
+            | "comment"
+            | "empty_statement"
+            | "goto_statement"
+            | "fallthrough_statement"
+            | "label_name" => {}
             "import_declaration" => self.imports(node, out),
             "function_declaration" => {
                 let id = self.function(node);
@@ -188,7 +195,8 @@ impl Go<'_, '_> {
         let id = self.expr(node);
         out.push(stmt(node, StmtKind::Expr(id)));
         let callee = field(node, "function").map(|f| self.l.text(f)).unwrap_or_default();
-        let ends = ["panic", "os.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "log.Panic", "log.Panicf", "runtime.Goexit"];
+        let ends =
+            ["panic", "os.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "log.Panic", "log.Panicf", "runtime.Goexit"];
         if node.kind() == "call_expression" && ends.contains(&callee) {
             out.push(stmt(node, StmtKind::Throw(None)));
         }
@@ -527,7 +535,9 @@ impl Go<'_, '_> {
         let mut cases = Vec::new();
         for part in children(node) {
             match part.kind() {
-                "expression_case" | "type_case" | "communication_case" | "default_case" => cases.push(self.case(part, typed)),
+                "expression_case" | "type_case" | "communication_case" | "default_case" => {
+                    cases.push(self.case(part, typed))
+                }
                 _ => {}
             }
         }
@@ -740,7 +750,9 @@ impl Go<'_, '_> {
             }
             _ => {}
         }
-        if function.kind() == "type_identifier" || matches!(name, "int" | "int64" | "int32" | "uint" | "uint64" | "float64") {
+        if function.kind() == "type_identifier"
+            || matches!(name, "int" | "int64" | "int32" | "uint" | "uint64" | "float64")
+        {
             if let (Some(ty), [of]) = (self.ty(function), arguments.as_slice()) {
                 let of = self.expr(*of);
                 return self.l.expr(node, ExprKind::Cast { of, ty });
@@ -751,7 +763,14 @@ impl Go<'_, '_> {
             Some(at) => self.formatted_args(&arguments, at),
             None => arguments.iter().map(|n| self.arg(*n)).collect(),
         };
-        self.l.expr(node, ExprKind::Call { callee, args })
+        let is_foreign = !arguments.is_empty() && self.is_foreign(function);
+        let id = self.l.expr(node, ExprKind::Call { callee, args });
+        if !is_foreign {
+            return id;
+        }
+        let body = vec![stmt(node, StmtKind::Expr(id))];
+        let value = self.l.expr(node, ExprKind::Call { callee, args: Vec::new() });
+        self.l.expr(node, ExprKind::Block { body, value: Some(value) })
     }
 
     fn arg(&mut self, node: Node<'_>) -> Arg {

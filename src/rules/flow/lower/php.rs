@@ -5,14 +5,17 @@
 //! - A name of a class is its last word: `\Illuminate\Http\Request` is `Request`.
 //! - A call of a function in a namespace has the last word of its name: `\exec()` is `exec()`.
 
+mod call;
 mod declare;
 
-use super::super::shape::{Arg, Arm, Block, Case, Catch, ExprId, ExprKind, Item, Op, StmtKind, Sym};
-use super::{Lower, child, children, field, fields, has_token, integer, plain, stmt, unescape};
+use super::super::shape::{Arm, Block, Case, Catch, ExprId, ExprKind, Item, Op, StmtKind, Sym};
+use super::{Lower, children, field, fields, has_token, integer, plain, stmt, unescape};
 use tree_sitter::Node;
 
 /// The word that marks a file that sends a content type. No name in a file has a space.
 const CONTENT_TYPE: &str = "content type";
+/// The word that marks a file with one class at most.
+const ONE_CLASS: &str = "one class";
 /// Bytes of a function in which a content type is searched.
 const MOST_BYTES: usize = 50_000;
 
@@ -21,6 +24,14 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
     let text = l.text(root);
     if text.contains("ontent-Type:") || text.contains("ontent-type:") {
         l.sym(CONTENT_TYPE);
+    }
+    if text.lines().filter(|t| t.contains("class ") && !t.trim_start().starts_with(['*', '/', '#'])).count() < 2 {
+        l.sym(ONE_CLASS);
+    }
+    for after in text.split("function ").skip(1) {
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+        let name = format!(" {}", after.get(..end).unwrap_or_default());
+        l.sym(&name);
     }
     block(l, root)
 }
@@ -52,7 +63,12 @@ fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 
 fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     match node.kind() {
-        "php_tag" | "text" | "text_interpolation" | "empty_statement" | "comment" | "goto_statement"
+        "php_tag"
+        | "text"
+        | "text_interpolation"
+        | "empty_statement"
+        | "comment"
+        | "goto_statement"
         | "named_label_statement" => {}
         "compound_statement" | "colon_block" | "ERROR" | "declare_statement" | "namespace_use_group" => {
             out.append(&mut block(l, node));
@@ -118,7 +134,8 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 /// Returns true for the expression of `<?= … ?>`.
 fn is_echo(l: &Lower<'_>, node: Node<'_>) -> bool {
     let before = node.prev_sibling();
-    before.is_some_and(|n| matches!(n.kind(), "php_tag" | "text_interpolation") && l.text(n).trim_end().ends_with("<?="))
+    before
+        .is_some_and(|n| matches!(n.kind(), "php_tag" | "text_interpolation") && l.text(n).trim_end().ends_with("<?="))
 }
 
 /// Returns true if the function around, or the file outside functions, sends a content type that is not HTML.
@@ -164,9 +181,7 @@ fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let id = expr(l, node);
     out.push(stmt(node, StmtKind::Expr(id)));
     let callee = field(node, "function").map(|f| l.text(f).trim_start_matches('\\')).unwrap_or_default();
-    let ends = [
-        "exit", "die", "abort", "wp_die", "wp_send_json", "wp_send_json_error", "wp_send_json_success", "dd",
-    ];
+    let ends = ["exit", "die", "abort", "wp_die", "wp_send_json", "wp_send_json_error", "wp_send_json_success", "dd"];
     if ends.contains(&callee) {
         out.push(stmt(node, StmtKind::Throw(None)));
     }
@@ -343,7 +358,11 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             l.expr(node, ExprKind::Bool(is_true))
         }
         "null" => l.expr(node, ExprKind::Null),
-        "parenthesized_expression" | "error_suppression_expression" | "by_ref" | "clone_expression" | "argument"
+        "parenthesized_expression"
+        | "error_suppression_expression"
+        | "by_ref"
+        | "clone_expression"
+        | "argument"
         | "variadic_unpacking" => {
             let of = last_child(l, node);
             l.expr(node, ExprKind::Pass(of))
@@ -354,9 +373,11 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "member_access_expression" | "nullsafe_member_access_expression" => member(l, node, "object"),
         "scoped_property_access_expression" => member(l, node, "scope"),
         "class_constant_access_expression" => constant_of_class(l, node),
-        "function_call_expression" | "member_call_expression" | "nullsafe_member_call_expression"
-        | "scoped_call_expression" => call(l, node),
-        "object_creation_expression" => created(l, node),
+        "function_call_expression"
+        | "member_call_expression"
+        | "nullsafe_member_call_expression"
+        | "scoped_call_expression" => call::call(l, node),
+        "object_creation_expression" => call::created(l, node),
         "anonymous_function" | "arrow_function" => {
             let id = declare::function(l, node);
             l.expr(node, ExprKind::Function(id))
@@ -415,7 +436,9 @@ fn last_child(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 /// Returns the text of a literal or of a part of one.
 fn quoted(text: &str) -> String {
     match text.as_bytes() {
-        [b'\'', .., b'\''] | [b'"', .., b'"'] if text.len() > 1 => unescape(text.get(1..text.len() - 1).unwrap_or_default()),
+        [b'\'', .., b'\''] | [b'"', .., b'"'] if text.len() > 1 => {
+            unescape(text.get(1..text.len() - 1).unwrap_or_default())
+        }
         _ => unescape(text),
     }
 }
@@ -486,11 +509,29 @@ fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 /// Returns true for values of superglobals that the server chooses.
 fn is_server_side(of: &str, key: &str) -> bool {
     const SERVER: [&str; 20] = [
-        "SERVER_PROTOCOL", "DOCUMENT_ROOT", "REMOTE_ADDR", "REQUEST_METHOD", "SERVER_NAME", "SERVER_ADDR", "SERVER_PORT",
-        "SCRIPT_FILENAME", "SCRIPT_NAME", "REQUEST_TIME", "REQUEST_TIME_FLOAT", "HTTPS", "SERVER_SOFTWARE", "REMOTE_PORT",
-        "GATEWAY_INTERFACE", "argc", "REQUEST_SCHEME", "SERVER_ADMIN", "PATH_TRANSLATED", "REDIRECT_STATUS",
+        "SERVER_PROTOCOL",
+        "DOCUMENT_ROOT",
+        "REMOTE_ADDR",
+        "REQUEST_METHOD",
+        "SERVER_NAME",
+        "SERVER_ADDR",
+        "SERVER_PORT",
+        "SCRIPT_FILENAME",
+        "SCRIPT_NAME",
+        "REQUEST_TIME",
+        "REQUEST_TIME_FLOAT",
+        "HTTPS",
+        "SERVER_SOFTWARE",
+        "REMOTE_PORT",
+        "GATEWAY_INTERFACE",
+        "argc",
+        "REQUEST_SCHEME",
+        "SERVER_ADMIN",
+        "PATH_TRANSLATED",
+        "REDIRECT_STATUS",
     ];
-    (of == "$_SERVER" && SERVER.contains(&key)) || (key == "tmp_name" || of.starts_with("$_FILES") && matches!(key, "size" | "error"))
+    (of == "$_SERVER" && SERVER.contains(&key))
+        || (key == "tmp_name" || of.starts_with("$_FILES") && matches!(key, "size" | "error"))
 }
 
 fn member(l: &mut Lower<'_>, node: Node<'_>, object: &str) -> ExprId {
@@ -534,128 +575,6 @@ fn constant_of_class(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let of = expr(l, *of);
     let name = l.sym_of(*name);
     l.expr(node, ExprKind::Member { of, name })
-}
-
-fn args(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
-    let mut out = Vec::new();
-    let list = field(node, "arguments").or_else(|| child(node, "arguments"));
-    for argument in list.map(children).unwrap_or_default() {
-        if argument.kind() != "argument" {
-            continue;
-        }
-        let keyword = field(argument, "name").map(|n| l.sym_of(n));
-        let is_spread = child(argument, "variadic_unpacking").is_some();
-        let value = match children(argument).last() {
-            Some(n) => expr(l, *n),
-            None => continue,
-        };
-        out.push(Arg { keyword, value, is_spread });
-    }
-    out
-}
-
-fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let args = args(l, node);
-    let callee = match node.kind() {
-        "function_call_expression" => part(l, node, "function"),
-        "scoped_call_expression" => member(l, node, "scope"),
-        _ => member(l, node, "object"),
-    };
-    let function = field(node, "function").map(|f| f.kind()).unwrap_or_default();
-    if matches!(function, "variable_name" | "subscript_expression") {
-        // `$function(…)`: the name of a function is data.
-        let check = l.call(node, "call_user_func", vec![callee]);
-        let body = vec![stmt(node, StmtKind::Expr(check))];
-        let value = l.expr(node, ExprKind::Call { callee, args });
-        return l.expr(node, ExprKind::Block { body, value: Some(value) });
-    }
-    if let ExprKind::Name(name) = l.module.expr(callee).kind {
-        let name = l.module.word(name).to_ascii_lowercase();
-        if matches!(name.as_str(), "sprintf" | "printf")
-            && let Some(parts) = formatted(l, node, &args)
-        {
-            let text = l.expr(node, ExprKind::Concat(parts));
-            return if name == "printf" { l.call(node, "echo", vec![text]) } else { text };
-        }
-        if name == "compact" {
-            return compact(l, node, &args);
-        }
-    }
-    l.expr(node, ExprKind::Call { callee, args })
-}
-
-/// `compact('a', 'b')` is `['a' => $a, 'b' => $b]`.
-fn compact(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> ExprId {
-    let mut items = Vec::new();
-    for arg in args {
-        let ExprKind::Text(name) = l.module.expr(arg.value).kind.clone() else { continue };
-        let value = l.named(node, &format!("${name}"));
-        items.push(Item { key: Some(arg.value), value, is_spread: false });
-    }
-    l.expr(node, ExprKind::Collection(items))
-}
-
-/// The parts of `sprintf('…%s', $x)`. None: the format is not constant or has a form that is not understood.
-fn formatted(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> Option<Vec<ExprId>> {
-    let (format, values) = args.split_first()?;
-    if values.iter().any(|a| a.is_spread) {
-        return None;
-    }
-    let ExprKind::Text(format) = l.module.expr(format.value).kind.clone() else { return None };
-    let mut out = Vec::new();
-    let mut next = values.iter();
-    let mut rest = format.as_ref();
-    while let Some((before, after)) = rest.split_once('%') {
-        if !before.is_empty() {
-            out.push(l.constant(node, before));
-        }
-        let end = after.find(|c: char| c.is_ascii_alphabetic() || c == '%')?;
-        let verb = after.get(end..)?.chars().next()?;
-        let flags = after.get(..end)?;
-        rest = after.get(end + 1..)?;
-        if verb == '%' {
-            out.push(l.constant(node, "%"));
-            continue;
-        }
-        let value = match flags.split_once('$') {
-            Some((number, _)) => values.get(number.parse::<usize>().ok()?.checked_sub(1)?)?.value,
-            None => next.next()?.value,
-        };
-        out.push(match verb {
-            's' => value,
-            _ => {
-                let ty = l.sym("int");
-                l.expr(node, ExprKind::Cast { of: value, ty })
-            }
-        });
-    }
-    if !rest.is_empty() || out.is_empty() {
-        out.push(l.constant(node, rest));
-    }
-    Some(out)
-}
-
-fn created(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let args = args(l, node);
-    let first = children(node).into_iter().find(|n| n.kind() != "arguments");
-    let class = match first {
-        Some(n) if n.kind() == "anonymous_class" => {
-            let id = declare::class(l, n);
-            let body = vec![stmt(n, StmtKind::Class(id))];
-            return l.expr(node, ExprKind::Block { body, value: None });
-        }
-        // `new $class(…)`
-        Some(n) if matches!(n.kind(), "variable_name" | "subscript_expression") => {
-            let class = expr(l, n);
-            let mut all = vec![plain(class)];
-            all.extend(args);
-            let callee = l.named(n, "instantiate");
-            return l.expr(node, ExprKind::Call { callee, args: all });
-        }
-        Some(n) => expr(l, n),
-        None => l.unknown(node, Vec::new()),
-    };
-    l.expr(node, ExprKind::New { class, args })
 }
 
 fn augmented(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {

@@ -102,7 +102,8 @@ impl Go<'_, '_> {
             }
         }
         let (text, own) = (self.l.text(at), self.l.text(node));
-        let is_deletion = own.contains("MaxAge: -1") || own.contains("Expires: time.Unix(0") || own.contains("MaxAge:   -1");
+        let is_deletion =
+            own.contains("MaxAge: -1") || own.contains("Expires: time.Unix(0") || own.contains("MaxAge:   -1");
         for flag in ["Secure", "HttpOnly"] {
             if is_deletion || text.contains(&format!(".{flag} =")) {
                 let value = self.l.unknown(node, Vec::new());

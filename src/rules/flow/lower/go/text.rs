@@ -6,9 +6,8 @@ use std::ops::Range;
 
 /// Returns the path of a package without major versions: `github.com/go-ldap/ldap/v3` is `github.com/go-ldap/ldap`.
 pub(super) fn module_path(path: &str) -> String {
-    let is_version = |w: &str| {
-        w.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-    };
+    let is_version =
+        |w: &str| w.strip_prefix('v').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let mut out: Vec<&str> = Vec::new();
     for word in path.split('/').filter(|w| !is_version(w)) {
         // gopkg.in/yaml.v3
@@ -32,7 +31,9 @@ pub(super) fn package_names(path: &str) -> Vec<String> {
 
 /// Returns true for the name of a last result that is no data: `err`, `ok`.
 pub(super) fn is_flag(name: &str) -> bool {
-    name.starts_with("err") || name.ends_with("Err") || matches!(name, "ok" | "exists" | "found" | "has" | "e" | "present" | "valid")
+    name.starts_with("err")
+        || name.ends_with("Err")
+        || matches!(name, "ok" | "exists" | "found" | "has" | "e" | "present" | "valid")
 }
 
 /// Returns the operator of a binary expression.
@@ -114,6 +115,13 @@ pub(super) fn format_argument(callee: &str) -> Option<usize> {
 
 /// Returns true if a text sets a content type such as `application/json`, and does not name `text/html`.
 pub(super) fn is_plain_response(text: &str) -> bool {
-    let names = ["\"Content-Type\"", "\"content-type\"", "\"Content-type\"", "HeaderContentType", "HeaderContentDisposition", "\"Content-Disposition\""];
+    let names = [
+        "\"Content-Type\"",
+        "\"content-type\"",
+        "\"Content-type\"",
+        "HeaderContentType",
+        "HeaderContentDisposition",
+        "\"Content-Disposition\"",
+    ];
     names.iter().any(|n| text.contains(n)) && !text.contains("text/html") && !text.contains("TextHTML")
 }
