@@ -37,10 +37,13 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             Some(n) => ExprKind::Pass(waited::value(l, *n)),
             None => ExprKind::Unknown(Vec::new()),
         },
-        "parenthesized_expression" | "yield_expression" | "non_null_expression"
-        | "as_expression" | "satisfies_expression" | "rest_pattern" | "spread_element" => {
-            ExprKind::Pass(first(l, node))
-        }
+        "parenthesized_expression"
+        | "yield_expression"
+        | "non_null_expression"
+        | "as_expression"
+        | "satisfies_expression"
+        | "rest_pattern"
+        | "spread_element" => ExprKind::Pass(first(l, node)),
         "type_assertion" => ExprKind::Pass(last(l, node)),
         "sequence_expression" => return sequence(l, node),
         "member_expression" => return member(l, node),
@@ -65,7 +68,7 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             ExprKind::Conditional { test, yes, no: field_expr(l, node, "alternative") }
         }
         "assignment_expression" | "augmented_assignment_expression" => return assign(l, node),
-        // A value that a pattern takes if there is none: `{ a = 1 }`.
+        // A pattern with a default: `{ a = 1 }`.
         "assignment_pattern" | "object_assignment_pattern" => return field_expr(l, node, "left"),
         "arrow_function" | "function_expression" | "generator_function" => return function::literal(l, node, None),
         "class" => {
@@ -403,7 +406,8 @@ fn special_test(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, right: Node<'
     if matches!(word, "__proto__" | "constructor" | "prototype") {
         return Some(callback::named_test(l, node, "is prototype key", other));
     }
-    let is_typeof = other.kind() == "unary_expression" && field(other, "operator").is_some_and(|o| l.text(o) == "typeof");
+    let is_typeof =
+        other.kind() == "unary_expression" && field(other, "operator").is_some_and(|o| l.text(o) == "typeof");
     if !is_typeof {
         return None;
     }
@@ -411,7 +415,7 @@ fn special_test(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, right: Node<'
 }
 
 fn sum(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    // The innermost first, so that a long chain is no deep nesting.
+    // The innermost first, so that a long chain does not nest deeply.
     let parts = l.chain(node, "binary_expression", "+");
     let mut left: Option<ExprId> = None;
     for part in parts {
@@ -430,7 +434,7 @@ fn unary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let kind = match text {
         "!" => ExprKind::Not(of),
         "-" | "+" | "~" => ExprKind::Negate(of),
-        // `typeof x`, `void x`, `delete x` give nothing of x.
+        // The results of `typeof x`, `void x` and `delete x` do not contain x.
         _ => ExprKind::Block { body: vec![stmt(node, StmtKind::Expr(of))], value: None },
     };
     l.expr(node, kind)

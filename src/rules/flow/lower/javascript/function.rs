@@ -96,8 +96,8 @@ pub(super) fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Mark {
     }
 }
 
-/// Returns the name of a declared type without type arguments, arrays and `null`: `Request<P>` is `Request`. Types that
-/// are no name give none.
+/// Returns the name of a declared type without type arguments, arrays and `null`: `Request<P>` is `Request`. Returns None for
+/// types without a name.
 pub(super) fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
     let mut at = node;
     // A type is only a few levels deep where it has a name.
@@ -109,7 +109,8 @@ pub(super) fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
             }
             "generic_type" => {
                 let name = field(at, "name").or_else(|| children(at).first().copied())?;
-                let is_wrapper = matches!(l.text(name), "Promise" | "Readonly" | "Partial" | "Required" | "NonNullable");
+                let is_wrapper =
+                    matches!(l.text(name), "Promise" | "Readonly" | "Partial" | "Required" | "NonNullable");
                 let inner = field(at, "type_arguments").and_then(|a| children(a).first().copied());
                 at = inner.filter(|_| is_wrapper).unwrap_or(name);
             }

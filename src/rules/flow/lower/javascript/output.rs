@@ -4,7 +4,7 @@ use super::super::{Lower, field};
 use super::function;
 use tree_sitter::Node;
 
-/// Returns true if a response is written whose function says before that it is no HTML: `res.type("json")`,
+/// Returns true if a response is written whose function sets another content type before: `res.type("json")`,
 /// `res.setHeader("Content-Type", "text/plain")`.
 pub(super) fn is_plain(l: &Lower<'_>, call: Node<'_>, callee: Node<'_>) -> bool {
     let name = field(callee, "property").map(|p| l.text(p)).unwrap_or_default();
@@ -47,7 +47,13 @@ fn is_inside(node: Node<'_>) -> bool {
 /// Returns the content type that a text sets last.
 fn last_type(text: &str) -> Option<String> {
     const SETTERS: [&str; 8] = [
-        "content-type", "contenttype(", ".type(", ".attachment(", ".type =", "content_type", "'content-disposition'",
+        "content-type",
+        "contenttype(",
+        ".type(",
+        ".attachment(",
+        ".type =",
+        "content_type",
+        "'content-disposition'",
         "\"content-disposition\"",
     ];
     let lower = text.to_ascii_lowercase();

@@ -10,15 +10,61 @@ use tree_sitter::Node;
 
 /// Functions whose result is made of their arguments, although it is waited for.
 const DECODERS: [&str; 40] = [
-    "json", "text", "formdata", "blob", "arraybuffer", "buffer", "body", "parse", "parsebody", "parseform", "parsestring",
-    "parsestringpromise", "readbody", "getbody", "all", "allsettled", "race", "any", "resolve", "decode", "unescape", "format",
-    "marked", "markdown", "normalize", "join", "map", "transform", "convert", "stringify", "tostring", "concat", "from", "validate",
-    "validateasync", "parseasync", "inflate", "gunzip", "unzip", "decompress",
+    "json",
+    "text",
+    "formdata",
+    "blob",
+    "arraybuffer",
+    "buffer",
+    "body",
+    "parse",
+    "parsebody",
+    "parseform",
+    "parsestring",
+    "parsestringpromise",
+    "readbody",
+    "getbody",
+    "all",
+    "allsettled",
+    "race",
+    "any",
+    "resolve",
+    "decode",
+    "unescape",
+    "format",
+    "marked",
+    "markdown",
+    "normalize",
+    "join",
+    "map",
+    "transform",
+    "convert",
+    "stringify",
+    "tostring",
+    "concat",
+    "from",
+    "validate",
+    "validateasync",
+    "parseasync",
+    "inflate",
+    "gunzip",
+    "unzip",
+    "decompress",
 ];
 /// Functions whose result is a connection or the like.
 const MAKERS: [&str; 12] = [
-    "connect", "createconnection", "createpool", "createclient", "createtransport", "launch", "newpage", "open", "getconnection",
-    "loadasync", "headers", "createbrowsercontext",
+    "connect",
+    "createconnection",
+    "createpool",
+    "createclient",
+    "createtransport",
+    "launch",
+    "newpage",
+    "open",
+    "getconnection",
+    "loadasync",
+    "headers",
+    "createbrowsercontext",
 ];
 
 /// Lowers the value of `await`, or the object of `.then`.
@@ -63,9 +109,10 @@ fn is_defined(l: &Lower<'_>, word: &str) -> bool {
         let end = at + word.len();
         let after = text.get(end..text.len().min(end + 14)).unwrap_or_default();
         let is_function = [&b"function "[..], b"function* ", b"async "].iter().any(|b| before.ends_with(b));
-        let is_value = [&b" = ("[..], b" = async", b" = function", b": async", b": function", b" = promisify", b" = util."]
-            .iter()
-            .any(|a| after.starts_with(a));
+        let is_value =
+            [&b" = ("[..], b" = async", b" = function", b": async", b": function", b" = promisify", b" = util."]
+                .iter()
+                .any(|a| after.starts_with(a));
         is_function || is_value
     })
 }
