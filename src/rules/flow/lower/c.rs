@@ -7,7 +7,9 @@
 mod memory;
 mod value;
 
-use super::super::shape::{Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Param, StmtKind, Sym};
+use super::super::shape::{
+    Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Param, StmtKind, Sym,
+};
 use super::{Lower, child, children, field, fields, has_token, integer, span, stmt};
 use memory::Locals;
 use std::collections::HashMap;
@@ -77,10 +79,23 @@ impl<'n, 't> C<'_, 't> {
 
     fn statement_inside(&mut self, node: Node<'n>, out: &mut Block) {
         let kind = match node.kind() {
-            "translation_unit" | "ERROR" | "compound_statement" | "preproc_if" | "preproc_ifdef" | "preproc_else"
-            | "preproc_elif" | "linkage_specification" | "declaration_list" | "labeled_statement" | "else_clause"
-            | "attributed_statement" | "namespace_definition" | "template_declaration" | "seh_try_statement"
-            | "expression_statement" | "field_declaration_list" => return out.extend(self.body(node)),
+            "translation_unit"
+            | "ERROR"
+            | "compound_statement"
+            | "preproc_if"
+            | "preproc_ifdef"
+            | "preproc_else"
+            | "preproc_elif"
+            | "linkage_specification"
+            | "declaration_list"
+            | "labeled_statement"
+            | "else_clause"
+            | "attributed_statement"
+            | "namespace_definition"
+            | "template_declaration"
+            | "seh_try_statement"
+            | "expression_statement"
+            | "field_declaration_list" => return out.extend(self.body(node)),
             "declaration" => return self.declaration(node, out),
             "function_definition" => {
                 let id = self.function(node);
@@ -117,8 +132,16 @@ impl<'n, 't> C<'_, 't> {
             }
             "switch_statement" => self.switch(node),
             "try_statement" => self.attempt(node),
-            "comment" | "preproc_include" | "preproc_def" | "preproc_function_def" | "preproc_call" | "type_definition"
-            | "using_declaration" | "alias_declaration" | "access_specifier" | "preproc_directive" => return,
+            "comment"
+            | "preproc_include"
+            | "preproc_def"
+            | "preproc_function_def"
+            | "preproc_call"
+            | "type_definition"
+            | "using_declaration"
+            | "alias_declaration"
+            | "access_specifier"
+            | "preproc_directive" => return,
             "identifier" | "type_identifier" => return,
             "call_expression" => return self.call_statement(node, out),
             "delete_expression" => return,
@@ -169,7 +192,11 @@ impl<'n, 't> C<'_, 't> {
         let mut at = node;
         loop {
             match at.kind() {
-                "identifier" | "field_identifier" | "qualified_identifier" | "operator_name" | "destructor_name"
+                "identifier"
+                | "field_identifier"
+                | "qualified_identifier"
+                | "operator_name"
+                | "destructor_name"
                 | "type_identifier" => return Some(at),
                 _ => at = field(at, "declarator").or_else(|| children(at).first().copied())?,
             }

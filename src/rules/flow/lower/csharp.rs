@@ -83,7 +83,10 @@ impl<'n> CSharp<'_, '_> {
             "block" => return out.extend(self.body(node)),
             "using_directive" => return self.import(node),
             "expression_statement" => return out.extend(self.body(node)),
-            "local_declaration_statement" | "variable_declaration" | "field_declaration" | "event_field_declaration" => {
+            "local_declaration_statement"
+            | "variable_declaration"
+            | "field_declaration"
+            | "event_field_declaration" => {
                 return self.declaration(node, out);
             }
             "return_statement" | "yield_statement" => StmtKind::Return(children(node).first().map(|n| self.expr(*n))),
@@ -109,8 +112,12 @@ impl<'n> CSharp<'_, '_> {
                 }
                 return;
             }
-            "method_declaration" | "local_function_statement" | "constructor_declaration" | "operator_declaration"
-            | "conversion_operator_declaration" | "destructor_declaration" => {
+            "method_declaration"
+            | "local_function_statement"
+            | "constructor_declaration"
+            | "operator_declaration"
+            | "conversion_operator_declaration"
+            | "destructor_declaration" => {
                 let id = self.function(node);
                 self.attribute_calls(node, out);
                 StmtKind::Function(id)
@@ -120,8 +127,15 @@ impl<'n> CSharp<'_, '_> {
                 self.class(node)
             }
             "property_declaration" | "indexer_declaration" | "event_declaration" => return self.property(node, out),
-            "comment" | "empty_statement" | "delegate_declaration" | "identifier" | "qualified_name" | "modifier"
-            | "attribute_list" | "goto_statement" | "extern_alias_directive" => return,
+            "comment"
+            | "empty_statement"
+            | "delegate_declaration"
+            | "identifier"
+            | "qualified_name"
+            | "modifier"
+            | "attribute_list"
+            | "goto_statement"
+            | "extern_alias_directive" => return,
             _ => StmtKind::Expr(self.expr(node)),
         };
         out.push(stmt(node, kind));
@@ -172,7 +186,8 @@ impl<'n> CSharp<'_, '_> {
     }
 
     fn declaration(&mut self, node: Node<'n>, out: &mut Block) {
-        let inside = if node.kind() == "variable_declaration" { Some(node) } else { child(node, "variable_declaration") };
+        let inside =
+            if node.kind() == "variable_declaration" { Some(node) } else { child(node, "variable_declaration") };
         let Some(declaration) = inside else { return out.extend(self.body(node)) };
         let ty = field(declaration, "type").and_then(|t| self.type_name(t));
         for d in children(declaration).into_iter().filter(|n| n.kind() == "variable_declarator") {
@@ -412,7 +427,9 @@ impl<'n> CSharp<'_, '_> {
         for p in children(node).into_iter().filter(|n| n.kind() == "parameter" || n.kind() == "identifier") {
             let name = field(p, "name").unwrap_or(p);
             let default = children(p).into_iter().rfind(|n| {
-                n.id() != name.id() && !matches!(n.kind(), "attribute_list" | "modifier") && field(p, "type") != Some(*n)
+                n.id() != name.id()
+                    && !matches!(n.kind(), "attribute_list" | "modifier")
+                    && field(p, "type") != Some(*n)
             });
             let param = Param {
                 span: span(p),

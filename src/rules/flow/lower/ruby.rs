@@ -7,7 +7,9 @@
 mod idiom;
 mod value;
 
-use super::super::shape::{Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, Stmt, StmtKind};
+use super::super::shape::{
+    Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, Stmt, StmtKind,
+};
 use super::{Lower, children, field, fields, span, stmt};
 use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
@@ -103,7 +105,13 @@ impl<'n> Ruby<'_, '_, 'n> {
 
     fn statement_inside(&mut self, node: Node<'n>, out: &mut Block) {
         let kind = match node.kind() {
-            "ERROR" | "program" | "block_body" | "body_statement" | "parenthesized_statements" | "then" | "do"
+            "ERROR"
+            | "program"
+            | "block_body"
+            | "body_statement"
+            | "parenthesized_statements"
+            | "then"
+            | "do"
             | "begin" => return out.extend(self.body(node)),
             "comment" | "heredoc_body" | "empty_statement" | "uninterpreted" | "alias" | "undef" | "else" => return,
             "begin_block" | "end_block" => StmtKind::Block(self.body(node)),
@@ -252,8 +260,17 @@ impl<'n> Ruby<'_, '_, 'n> {
         let name = self.l.text(field(node, "method")?);
         let is_loop = matches!(
             name,
-            "each" | "each_with_index" | "each_pair" | "each_key" | "each_value" | "each_line" | "reverse_each"
-                | "find_each" | "each_entry" | "each_char" | "each_child"
+            "each"
+                | "each_with_index"
+                | "each_pair"
+                | "each_key"
+                | "each_value"
+                | "each_line"
+                | "reverse_each"
+                | "find_each"
+                | "each_entry"
+                | "each_char"
+                | "each_child"
         );
         if !is_loop {
             return None;

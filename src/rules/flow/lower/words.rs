@@ -4,13 +4,40 @@
 pub(super) fn has_secret_name(name: &str) -> bool {
     let lower: String = name.chars().filter(|c| *c != '_').collect::<String>().to_ascii_lowercase();
     const WORDS: [&str; 20] = [
-        "password", "passwd", "secret", "token", "apikey", "otp", "nonce", "salt", "sessionid", "sessionkey", "csrf",
-        "signature", "hmac", "authkey", "accesskey", "privatekey", "encryptionkey", "pincode", "verificationcode",
+        "password",
+        "passwd",
+        "secret",
+        "token",
+        "apikey",
+        "otp",
+        "nonce",
+        "salt",
+        "sessionid",
+        "sessionkey",
+        "csrf",
+        "signature",
+        "hmac",
+        "authkey",
+        "accesskey",
+        "privatekey",
+        "encryptionkey",
+        "pincode",
+        "verificationcode",
         "resetcode",
     ];
     // A list of tokens of a parser, a count, a type or a name of a token is not a secret.
-    const NOT: [&str; 10] =
-        ["tokens", "tokentype", "tokenid", "tokencount", "tokenkind", "tokenize", "tokenname", "length", "index", "hint"];
+    const NOT: [&str; 10] = [
+        "tokens",
+        "tokentype",
+        "tokenid",
+        "tokencount",
+        "tokenkind",
+        "tokenize",
+        "tokenname",
+        "length",
+        "index",
+        "hint",
+    ];
     WORDS.iter().any(|w| lower.contains(w)) && !NOT.iter().any(|w| lower.contains(w))
 }
 

@@ -70,7 +70,8 @@ impl<'n, 't> C<'_, 't> {
 
     fn declare(&self, node: Node<'n>, locals: &mut Locals<'t>) {
         let ty = field(node, "type").map(|t| self.l.text(t)).unwrap_or_default();
-        let is_byte = matches!(ty, "char" | "unsigned char" | "signed char" | "uint8_t" | "int8_t" | "u_char" | "BYTE" | "u8");
+        let is_byte =
+            matches!(ty, "char" | "unsigned char" | "signed char" | "uint8_t" | "int8_t" | "u_char" | "BYTE" | "u8");
         let is_static = child(node, "storage_class_specifier").is_some_and(|s| self.l.text(s) == "static");
         for d in fields(node, "declarator") {
             let inner = if d.kind() == "init_declarator" { field(d, "declarator").unwrap_or(d) } else { d };
@@ -156,7 +157,10 @@ impl<'n, 't> C<'_, 't> {
                         break;
                     }
                 }
-                if matches!(later.kind(), "return_statement" | "break_statement" | "goto_statement" | "continue_statement") {
+                if matches!(
+                    later.kind(),
+                    "return_statement" | "break_statement" | "goto_statement" | "continue_statement"
+                ) {
                     break;
                 }
             }
@@ -167,7 +171,9 @@ impl<'n, 't> C<'_, 't> {
     fn freed(&self, node: Node<'n>) -> Option<&'t str> {
         let inner = if node.kind() == "expression_statement" { children(node).first().copied()? } else { node };
         let pointer = match inner.kind() {
-            "call_expression" if matches!(self.l.text(field(inner, "function")?), "free" | "std::free" | "kfree" | "g_free") => {
+            "call_expression"
+                if matches!(self.l.text(field(inner, "function")?), "free" | "std::free" | "kfree" | "g_free") =>
+            {
                 children(field(inner, "arguments")?).first().copied()?
             }
             "delete_expression" => children(inner).last().copied()?,
@@ -195,7 +201,7 @@ impl<'n, 't> C<'_, 't> {
                 continue;
             }
             let rest = after.trim_start();
-            if rest.starts_with('=') && !rest.starts_with("==") {
+            if rest.starts_with('=') && !rest.starts_with("==") && !before.ends_with('*') {
                 // `p = p->next` reads first.
                 let code = rest.replace("sizeof(*", "sizeof(?").replace("sizeof *", "sizeof ?");
                 let reads = [format!("{name}->"), format!("{name}["), format!("*{name}")];
@@ -234,8 +240,10 @@ impl<'n, 't> C<'_, 't> {
                     at = p;
                 }
                 "argument_list" => {
-                    let call = p.parent().and_then(|c| field(c, "function")).map(|f| self.l.text(f)).unwrap_or_default();
-                    let reads = ["printf", "puts", "str", "mem", "write", "send", "fputs", "atoi", "fprintf", "sprintf"];
+                    let call =
+                        p.parent().and_then(|c| field(c, "function")).map(|f| self.l.text(f)).unwrap_or_default();
+                    let reads =
+                        ["printf", "puts", "str", "mem", "write", "send", "fputs", "atoi", "fprintf", "sprintf"];
                     return reads.iter().any(|w| call.starts_with(w)) && !call.starts_with("memset_free");
                 }
                 "return_statement" => return true,
@@ -249,7 +257,9 @@ impl<'n, 't> C<'_, 't> {
         let Some(value) = value else { return };
         let text = self.l.text(value);
         let is_array = value.kind() == "identifier" && self.locals.automatic.contains(text);
-        let is_address = text.strip_prefix('&').is_some_and(|n| self.locals.scalars.contains(n) || self.locals.automatic.contains(n));
+        let is_address = text
+            .strip_prefix('&')
+            .is_some_and(|n| self.locals.scalars.contains(n) || self.locals.automatic.contains(n));
         if is_array || is_address {
             self.note(node, "__return_of_stack", out);
         }
@@ -273,7 +283,8 @@ impl<'n, 't> C<'_, 't> {
     pub(super) fn past_end(&mut self, node: Node<'n>, key: Node<'n>, out: &mut Block) {
         let Some(array) = field(node, "argument").filter(|a| a.kind() == "identifier") else { return };
         let Some(size) = self.locals.arrays.get(self.l.text(array)).copied().flatten() else { return };
-        let is_address = node.parent().is_some_and(|p| p.kind() == "pointer_expression" || p.kind() == "sizeof_expression");
+        let is_address =
+            node.parent().is_some_and(|p| p.kind() == "pointer_expression" || p.kind() == "sizeof_expression");
         if self.number(key).is_some_and(|k| k >= size) && !is_address {
             self.note(node, "__off_by_one", out);
         }
@@ -353,7 +364,8 @@ impl<'n, 't> C<'_, 't> {
             "access" => {
                 let Some(path) = list.first().map(|n| self.l.text(*n)) else { return };
                 let opens = ["open(", "fopen(", "chmod(", "chown("];
-                let is_right = list.get(1).is_some_and(|m| self.l.text(*m).contains("_OK") && self.l.text(*m) != "F_OK");
+                let is_right =
+                    list.get(1).is_some_and(|m| self.l.text(*m).contains("_OK") && self.l.text(*m) != "F_OK");
                 if is_right && opens.iter().any(|w| self.locals.text.contains(&format!("{w}{path}"))) {
                     self.note(node, "__access_then_open", out);
                 }
@@ -400,7 +412,12 @@ impl<'n, 't> C<'_, 't> {
         }
         let target = list.first().map(|t| self.l.text(*t)).unwrap_or_default();
         let is_array = self.locals.arrays.contains_key(target);
-        if is_array && list.iter().skip(2).any(|a| self.locals.params.contains(self.l.text(*a)) && self.locals.pointers.contains(self.l.text(*a))) {
+        if is_array
+            && list
+                .iter()
+                .skip(2)
+                .any(|a| self.locals.params.contains(self.l.text(*a)) && self.locals.pointers.contains(self.l.text(*a)))
+        {
             self.note(node, "__unsafe_copy", out);
         }
         let mut args = Vec::new();
@@ -444,10 +461,12 @@ impl<'n, 't> C<'_, 't> {
             return;
         }
         let pointer = text.trim_start_matches("sizeof").trim_matches(['(', ')', ' ']);
-        if text.starts_with("sizeof") && pointer == target
+        if text.starts_with("sizeof")
+            && pointer == target
             && self.locals.pointers.contains(target)
             && !self.locals.arrays.contains_key(target)
-            && name != "read" {
+            && name != "read"
+        {
             self.note(node, "__sizeof_pointer", out);
         }
     }
@@ -462,7 +481,11 @@ impl<'n, 't> C<'_, 't> {
                 self.note(node, "__malloc_without_terminator", out);
             }
         }
-        if name == "realloc" && list.first().is_some_and(|p| around.trim_start_matches('*').starts_with(&format!("{} =", self.l.text(*p)))) {
+        if name == "realloc"
+            && list
+                .first()
+                .is_some_and(|p| around.trim_start_matches('*').starts_with(&format!("{} =", self.l.text(*p))))
+        {
             self.note(node, "__realloc_lost", out);
         }
         if name == "malloc" && size.kind() == "binary_expression" {
@@ -484,7 +507,9 @@ impl<'n, 't> C<'_, 't> {
         let name = name.split('[').next().unwrap_or_default();
         let name = name.rsplit(['.', '>']).next().unwrap_or_default();
         let words = ["rand()", "random()", "drand48()", "lrand48()"];
-        if words.iter().any(|w| text.contains(w)) && (has_secret_name(name) || matches!(name, "key" | "iv" | "seed_key")) {
+        if words.iter().any(|w| text.contains(w))
+            && (has_secret_name(name) || matches!(name, "key" | "iv" | "seed_key"))
+        {
             self.note(value, "__secret_from_rand", out);
         }
     }

@@ -87,7 +87,10 @@ impl<'n> C<'_, '_> {
             // A cast to a number keeps the data: it matters for sizes.
             "cast_expression" | "static_cast_expression" => ExprKind::Pass(self.expr_of(node, "value")),
             "pointer_expression" | "update_expression" => ExprKind::Pass(self.expr_of(node, "argument")),
-            "parenthesized_expression" | "condition_clause" | "extension_expression" | "initializer_pair"
+            "parenthesized_expression"
+            | "condition_clause"
+            | "extension_expression"
+            | "initializer_pair"
             | "compound_literal_expression" => match children(node).last() {
                 Some(n) => ExprKind::Pass(self.expr(*n)),
                 None => ExprKind::Unknown(Vec::new()),
@@ -222,8 +225,25 @@ impl<'n> C<'_, '_> {
         self.memory_of_call(node, name, &list, &mut body);
         let writes = matches!(
             name,
-            "fgets" | "recv" | "read" | "fread" | "recvfrom" | "strcpy" | "strcat" | "strncpy" | "strncat" | "memcpy"
-                | "memmove" | "sprintf" | "snprintf" | "scanf" | "fscanf" | "sscanf" | "gets" | "pread" | "SSL_read"
+            "fgets"
+                | "recv"
+                | "read"
+                | "fread"
+                | "recvfrom"
+                | "strcpy"
+                | "strcat"
+                | "strncpy"
+                | "strncat"
+                | "memcpy"
+                | "memmove"
+                | "sprintf"
+                | "snprintf"
+                | "scanf"
+                | "fscanf"
+                | "sscanf"
+                | "gets"
+                | "pread"
+                | "SSL_read"
         );
         let mut args: Vec<Arg> = Vec::new();
         let size = match name {
@@ -271,7 +291,8 @@ impl<'n> C<'_, '_> {
 /// Returns true for the name of a variable that a web server sets from the request.
 fn is_cgi(text: &str) -> bool {
     let name = text.trim_matches('"');
-    name.starts_with("HTTP_") || matches!(name, "QUERY_STRING" | "PATH_INFO" | "REQUEST_URI" | "CONTENT_LENGTH" | "REMOTE_USER")
+    name.starts_with("HTTP_")
+        || matches!(name, "QUERY_STRING" | "PATH_INFO" | "REQUEST_URI" | "CONTENT_LENGTH" | "REMOTE_USER")
 }
 
 /// Returns the buffer of `buf + n`, `&buf[n]`, `(char *)buf`.

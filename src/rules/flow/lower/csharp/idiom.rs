@@ -8,15 +8,55 @@ use tree_sitter::Node;
 
 /// Types whose values have no text of a client.
 const NUMBERS: [&str; 36] = [
-    "int", "long", "short", "byte", "sbyte", "uint", "ulong", "ushort", "double", "float", "decimal", "bool", "Int32",
-    "Int64", "Int16", "Byte", "Double", "Single", "Decimal", "Boolean", "Guid", "DateTime", "DateTimeOffset", "DateOnly",
-    "TimeOnly", "TimeSpan", "System.Guid", "System.Int32", "System.DateTime", "CancellationToken", "nint", "Half",
-    "BigInteger", "HttpStatusCode", "Version", "Enum",
+    "int",
+    "long",
+    "short",
+    "byte",
+    "sbyte",
+    "uint",
+    "ulong",
+    "ushort",
+    "double",
+    "float",
+    "decimal",
+    "bool",
+    "Int32",
+    "Int64",
+    "Int16",
+    "Byte",
+    "Double",
+    "Single",
+    "Decimal",
+    "Boolean",
+    "Guid",
+    "DateTime",
+    "DateTimeOffset",
+    "DateOnly",
+    "TimeOnly",
+    "TimeSpan",
+    "System.Guid",
+    "System.Int32",
+    "System.DateTime",
+    "CancellationToken",
+    "nint",
+    "Half",
+    "BigInteger",
+    "HttpStatusCode",
+    "Version",
+    "Enum",
 ];
 
 /// Interfaces that carry the data of a request.
-const DATA: [&str; 8] =
-    ["IFormFile", "IFormCollection", "IEnumerable", "IList", "ICollection", "IDictionary", "IReadOnlyList", "IFormFileCollection"];
+const DATA: [&str; 8] = [
+    "IFormFile",
+    "IFormCollection",
+    "IEnumerable",
+    "IList",
+    "ICollection",
+    "IDictionary",
+    "IReadOnlyList",
+    "IFormFileCollection",
+];
 
 /// Returns true for a type whose values have no text of a client.
 pub(super) fn is_number(ty: &str) -> bool {
@@ -29,7 +69,19 @@ pub(super) fn is_service(ty: &str) -> bool {
     let ty = ty.rsplit('.').next().unwrap_or_default();
     let mut chars = ty.chars();
     let is_interface = chars.next() == Some('I') && chars.next().is_some_and(char::is_uppercase) && !DATA.contains(&ty);
-    let ends = ["Context", "Service", "Repository", "Manager", "Factory", "Provider", "Connection", "HttpClient", "Cache", "Options", "Encoder"];
+    let ends = [
+        "Context",
+        "Service",
+        "Repository",
+        "Manager",
+        "Factory",
+        "Provider",
+        "Connection",
+        "HttpClient",
+        "Cache",
+        "Options",
+        "Encoder",
+    ];
     (is_interface && !ty.starts_with("IHttpRequest") && ty != "ILogger") || ends.iter().any(|e| ty.ends_with(e))
 }
 
@@ -39,7 +91,16 @@ impl<'n> CSharp<'_, '_> {
         let text = self.l.text(value);
         let name = self.l.text(target);
         let name = name.rsplit('.').next().unwrap_or_default();
-        let words = ["new Random(", "Random.Shared", "random.Next", "rnd.Next", "rand.Next", "rng.Next", "Random.Next", "_random.Next"];
+        let words = [
+            "new Random(",
+            "Random.Shared",
+            "random.Next",
+            "rnd.Next",
+            "rand.Next",
+            "rng.Next",
+            "Random.Next",
+            "_random.Next",
+        ];
         if has_secret_name(name) && words.iter().any(|w| text.contains(w)) {
             let id = self.l.call(value, "__secret_from_random", Vec::new());
             out.push(stmt(value, StmtKind::Expr(id)));
@@ -55,7 +116,8 @@ impl<'n> CSharp<'_, '_> {
         };
         let is_constant = |n: Node<'_>| n.kind().ends_with("literal") || n.kind() == "null_literal";
         let is_input = |t: &str| t.contains("Request.") || t.contains("Request[") || t.contains("Headers[");
-        let made = |t: &str| t.contains("hmac") || t.contains("signature") || t.contains("Signature") || t.contains("Hmac");
+        let made =
+            |t: &str| t.contains("hmac") || t.contains("signature") || t.contains("Signature") || t.contains("Hmac");
         let is_made = made(a) && made(b) && last(a) && last(b);
         node.kind() == "binary_expression"
             && !is_constant(left)
@@ -112,7 +174,9 @@ impl<'n> CSharp<'_, '_> {
             && !["client", "http", "request", "context", "accessor", "encod", "sanitiz", "protector"]
                 .iter()
                 .any(|w| of.to_ascii_lowercase().contains(w));
-        let verbs = ["Get", "Find", "Load", "Fetch", "Lookup", "Resolve", "List", "Search", "First", "Single", "Create", "Open"];
+        let verbs = [
+            "Get", "Find", "Load", "Fetch", "Lookup", "Resolve", "List", "Search", "First", "Single", "Create", "Open",
+        ];
         is_service && verbs.iter().any(|v| name.starts_with(v))
     }
 

@@ -8,8 +8,15 @@ use tree_sitter::Node;
 
 /// Methods that make parameters of the values in an interpolated text.
 const PARAMETERIZED: [&str; 9] = [
-    "FromSql", "FromSqlInterpolated", "SqlQuery", "ExecuteSql", "ExecuteSqlAsync", "ExecuteSqlInterpolated",
-    "ExecuteSqlInterpolatedAsync", "ExecuteSqlCommand", "ExecuteSqlCommandAsync",
+    "FromSql",
+    "FromSqlInterpolated",
+    "SqlQuery",
+    "ExecuteSql",
+    "ExecuteSqlAsync",
+    "ExecuteSqlInterpolated",
+    "ExecuteSqlInterpolatedAsync",
+    "ExecuteSqlCommand",
+    "ExecuteSqlCommandAsync",
 ];
 /// Classes whose rules ask for the absence of a member.
 const OPTIONS: [&str; 2] = ["CookieOptions", "HttpCookie"];
@@ -136,10 +143,14 @@ impl<'n> CSharp<'_, '_> {
                 Some(n) => return self.expr(*n),
                 None => ExprKind::Unknown(Vec::new()),
             },
-            "parenthesized_expression" | "await_expression" | "postfix_unary_expression" | "checked_expression"
-            | "ref_expression" | "arrow_expression_clause" | "constant_pattern" | "interpolation" => {
-                ExprKind::Pass(self.first(node))
-            }
+            "parenthesized_expression"
+            | "await_expression"
+            | "postfix_unary_expression"
+            | "checked_expression"
+            | "ref_expression"
+            | "arrow_expression_clause"
+            | "constant_pattern"
+            | "interpolation" => ExprKind::Pass(self.first(node)),
             "declaration_expression" => return self.target(node),
             "typeof_expression" | "sizeof_expression" => {
                 let text = self.l.text(node).to_owned();

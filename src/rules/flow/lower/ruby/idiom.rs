@@ -12,13 +12,78 @@ const PRIVILEGED: [&str; 9] =
 
 /// Modules of the core, of Rails and of gems that the table describes or that pass text on.
 const LIBRARIES: [&str; 72] = [
-    "ActionController", "ActionDispatch", "ActionView", "ActiveModel", "ActiveRecord", "ActiveStorage", "ActiveSupport",
-    "Arel", "Array", "Base64", "BCrypt", "BigDecimal", "CGI", "CSV", "Curl", "DB", "Date", "Digest", "Dir", "Down", "ERB",
-    "Erubi", "Erubis", "Excon", "FTP", "Faraday", "File", "FileUtils", "HTTP", "HTTParty", "HTTPClient", "Haml", "Hash",
-    "IO", "Integer", "JSON", "JWT", "Kernel", "LDAP", "LibXML", "Liquid", "Logger", "Loofah", "Marshal", "Mongo",
-    "Mustache", "Mysql2", "Net", "Nokogiri", "Object", "Oj", "Open3", "OpenSSL", "OpenURI", "PG", "PTY", "Pathname",
-    "Process", "Psych", "REXML", "Rack", "Rails", "Regexp", "RestClient", "SQLite3", "Sequel", "Shellwords", "String",
-    "Tilt", "Typhoeus", "URI", "YAML",
+    "ActionController",
+    "ActionDispatch",
+    "ActionView",
+    "ActiveModel",
+    "ActiveRecord",
+    "ActiveStorage",
+    "ActiveSupport",
+    "Arel",
+    "Array",
+    "Base64",
+    "BCrypt",
+    "BigDecimal",
+    "CGI",
+    "CSV",
+    "Curl",
+    "DB",
+    "Date",
+    "Digest",
+    "Dir",
+    "Down",
+    "ERB",
+    "Erubi",
+    "Erubis",
+    "Excon",
+    "FTP",
+    "Faraday",
+    "File",
+    "FileUtils",
+    "HTTP",
+    "HTTParty",
+    "HTTPClient",
+    "Haml",
+    "Hash",
+    "IO",
+    "Integer",
+    "JSON",
+    "JWT",
+    "Kernel",
+    "LDAP",
+    "LibXML",
+    "Liquid",
+    "Logger",
+    "Loofah",
+    "Marshal",
+    "Mongo",
+    "Mustache",
+    "Mysql2",
+    "Net",
+    "Nokogiri",
+    "Object",
+    "Oj",
+    "Open3",
+    "OpenSSL",
+    "OpenURI",
+    "PG",
+    "PTY",
+    "Pathname",
+    "Process",
+    "Psych",
+    "REXML",
+    "Rack",
+    "Rails",
+    "Regexp",
+    "RestClient",
+    "SQLite3",
+    "Sequel",
+    "Shellwords",
+    "String",
+    "Tilt",
+    "Typhoeus",
+    "URI",
+    "YAML",
 ];
 
 impl<'n> Ruby<'_, '_, 'n> {
@@ -69,7 +134,8 @@ impl<'n> Ruby<'_, '_, 'n> {
         }
         let (a, b) = (self.l.text(left), self.l.text(right));
         let is_input = |t: &str| t.contains("params[") || t.contains("request.") || t.contains("headers[");
-        let is_constant = |n: Node<'_>| matches!(n.kind(), "string" | "nil" | "simple_symbol" | "integer" | "true" | "false");
+        let is_constant =
+            |n: Node<'_>| matches!(n.kind(), "string" | "nil" | "simple_symbol" | "integer" | "true" | "false");
         let is_secret = |t: &str| has_secret_name(last_word(t));
         let has_input = is_input(a) || is_input(b);
         let made = ["hexdigest", "OpenSSL::HMAC", "signature"];
@@ -126,11 +192,18 @@ impl<'n> Ruby<'_, '_, 'n> {
     /// Returns true for a class method of the application, such as `User.authenticate(params[:name])`: its result is a
     /// record and not the text of the client.
     pub(super) fn is_record(&self, receiver: Option<Node<'n>>, name: &str, args: &[Arg]) -> bool {
-        let Some(receiver) = receiver.filter(|r| matches!(r.kind(), "constant" | "scope_resolution")) else { return false };
+        let Some(receiver) = receiver.filter(|r| matches!(r.kind(), "constant" | "scope_resolution")) else {
+            return false;
+        };
         let path = self.l.text(receiver).trim_start_matches("::");
         let first = path.split("::").next().unwrap_or_default();
         let is_fixed = path.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
-        !args.is_empty() && !is_fixed && !name.ends_with('?') && !LIBRARIES.contains(&first) && !self.methods.contains(name) && !path.ends_with("Error")
+        !args.is_empty()
+            && !is_fixed
+            && !name.ends_with('?')
+            && !LIBRARIES.contains(&first)
+            && !self.methods.contains(name)
+            && !path.ends_with("Error")
     }
 
     /// `User.new(params[:user])`, `@user.update(params[:user])`: the key names the record.
@@ -147,20 +220,34 @@ impl<'n> Ruby<'_, '_, 'n> {
     pub(super) fn idiom_of_block(&mut self, node: Node<'n>, name: &str, block: Node<'n>, closure: ExprId) {
         let is_route = matches!(name, "get" | "post" | "put" | "delete" | "patch");
         let first = field(node, "arguments").and_then(|a| children(a).first().copied());
-        if !is_route || field(node, "receiver").is_some() || first.is_none_or(|n| !matches!(n.kind(), "string" | "regex")) {
+        if !is_route
+            || field(node, "receiver").is_some()
+            || first.is_none_or(|n| !matches!(n.kind(), "string" | "regex"))
+        {
             return;
         }
         let text = self.l.text(block);
-        if ["content_type :json", "content_type 'text/plain", "content_type :text", "content_type \"text/plain", "to_json"]
-            .iter()
-            .any(|w| text.contains(w))
+        if [
+            "content_type :json",
+            "content_type 'text/plain",
+            "content_type :text",
+            "content_type \"text/plain",
+            "to_json",
+        ]
+        .iter()
+        .any(|w| text.contains(w))
         {
             return;
         }
         let ExprKind::Function(id) = self.l.module.expr(closure).kind else { return };
-        let Some(last) = self.l.module.functions.get(id.0 as usize).and_then(|f| f.body.last().cloned()) else { return };
+        let Some(last) = self.l.module.functions.get(id.0 as usize).and_then(|f| f.body.last().cloned()) else {
+            return;
+        };
         let super::StmtKind::Return(Some(value)) = last.kind else { return };
-        if !matches!(self.l.module.expr(value).kind, ExprKind::Concat(_) | ExprKind::Binary { .. } | ExprKind::Index { .. }) {
+        if !matches!(
+            self.l.module.expr(value).kind,
+            ExprKind::Concat(_) | ExprKind::Binary { .. } | ExprKind::Index { .. }
+        ) {
             return;
         }
         let callee = self.l.named(node, "__sinatra_body");

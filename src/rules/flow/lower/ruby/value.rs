@@ -10,16 +10,55 @@ const SQL: [&str; 10] =
     ["where", "not", "find_by_sql", "having", "order", "joins", "rewhere", "update_all", "exists?", "find_by"];
 /// Methods that only return a part of their object: they are members, so that paths such as `request.headers` are known.
 const PARTS: [&str; 46] = [
-    "connection", "lease_connection", "logger", "params", "headers", "cookies", "env", "signed", "permanent", "encrypted",
-    "session", "body", "root", "request", "response", "db", "query_parameters", "request_parameters", "path_parameters",
-    "GET", "POST", "raw_post", "query_string", "referer", "referrer", "user_agent", "url", "original_url", "fullpath",
-    "original_fullpath", "path", "path_info", "host", "host_with_port", "media_type", "content_type", "original_filename",
-    "application", "config", "credentials", "action_controller", "active_record", "action_dispatch", "active_support",
-    "parameters", "binding",
+    "connection",
+    "lease_connection",
+    "logger",
+    "params",
+    "headers",
+    "cookies",
+    "env",
+    "signed",
+    "permanent",
+    "encrypted",
+    "session",
+    "body",
+    "root",
+    "request",
+    "response",
+    "db",
+    "query_parameters",
+    "request_parameters",
+    "path_parameters",
+    "GET",
+    "POST",
+    "raw_post",
+    "query_string",
+    "referer",
+    "referrer",
+    "user_agent",
+    "url",
+    "original_url",
+    "fullpath",
+    "original_fullpath",
+    "path",
+    "path_info",
+    "host",
+    "host_with_port",
+    "media_type",
+    "content_type",
+    "original_filename",
+    "application",
+    "config",
+    "credentials",
+    "action_controller",
+    "active_record",
+    "action_dispatch",
+    "active_support",
+    "parameters",
+    "binding",
 ];
 /// Names that Rails or the core defines: no local variable, but also no method of the file.
-const GLOBAL: [&str; 9] =
-    ["params", "request", "session", "cookies", "response", "headers", "flash", "logger", "env"];
+const GLOBAL: [&str; 9] = ["params", "request", "session", "cookies", "response", "headers", "flash", "logger", "env"];
 
 impl<'n> Ruby<'_, '_, 'n> {
     pub(super) fn expr_of(&mut self, node: Node<'n>, name: &str) -> ExprId {
@@ -93,8 +132,13 @@ impl<'n> Ruby<'_, '_, 'n> {
                 let (test, yes) = (self.expr_of(node, "condition"), self.expr_of(node, "consequence"));
                 ExprKind::Conditional { test, yes, no: self.expr_of(node, "alternative") }
             }
-            "array" | "string_array" | "symbol_array" | "left_assignment_list" | "right_assignment_list"
-            | "destructured_left_assignment" | "destructured_parameter" => {
+            "array"
+            | "string_array"
+            | "symbol_array"
+            | "left_assignment_list"
+            | "right_assignment_list"
+            | "destructured_left_assignment"
+            | "destructured_parameter" => {
                 let items = children(node).into_iter().map(|n| self.item(n)).collect();
                 ExprKind::Collection(items)
             }
@@ -119,7 +163,11 @@ impl<'n> Ruby<'_, '_, 'n> {
                 self.statement(node, &mut body);
                 ExprKind::Block { body, value: None }
             }
-            "splat_argument" | "hash_splat_argument" | "block_argument" | "rest_assignment" | "interpolation"
+            "splat_argument"
+            | "hash_splat_argument"
+            | "block_argument"
+            | "rest_assignment"
+            | "interpolation"
             | "pattern" => ExprKind::Pass(self.first(node)),
             "pair" => ExprKind::Pass(self.expr_of(node, "value")),
             _ => ExprKind::Unknown(self.all(node)),
@@ -272,12 +320,42 @@ impl<'n> Ruby<'_, '_, 'n> {
         self.bind(left);
         let extra = self.idioms_of_assignment(left, right, value);
         let target = self.target(left);
-        let assign = self.l.expr(node, ExprKind::Assign { target, op: None, value });
+        let assign = match self.setter(left, target, right, value) {
+            Some(call) => call,
+            None => self.l.expr(node, ExprKind::Assign { target, op: None, value }),
+        };
         if extra.is_empty() {
             return assign;
         }
         let body = extra.into_iter().map(|id| effect(node, id)).collect();
         self.l.expr(node, ExprKind::Block { body, value: Some(assign) })
+    }
+
+    /// `@record.attributes = value` and `self.name = value` of a value that is not fixed: a call. What one action stores in
+    /// a record says nothing about what another action reads from it.
+    fn setter(&mut self, left: Node<'n>, target: ExprId, right: Node<'n>, value: ExprId) -> Option<ExprId> {
+        let receiver = field(left, "receiver").filter(|_| left.kind() == "call")?;
+        let is_kept = matches!(receiver.kind(), "instance_variable" | "self");
+        let is_fixed = matches!(
+            right.kind(),
+            "true"
+                | "false"
+                | "nil"
+                | "integer"
+                | "string"
+                | "simple_symbol"
+                | "scope_resolution"
+                | "constant"
+                | "hash"
+        );
+        if !is_kept || is_fixed {
+            return None;
+        }
+        let ExprKind::Member { of, name } = self.l.module.expr(target).kind else { return None };
+        let name = format!("{}=", self.l.module.word(name));
+        let name = self.l.sym(&name);
+        let callee = self.l.expr(left, ExprKind::Member { of, name });
+        Some(self.l.expr(left, ExprKind::Call { callee, args: vec![plain(value)] }))
     }
 
     /// The left side of an assignment: `a.b = v` is a member here, not a call.
@@ -408,7 +486,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         if starts && parts.len() > 1 && parts.first().is_some_and(|n| n.kind() == "hash") {
             parts.remove(0);
         }
-        let mut out = Vec::new();
+        let mut out: Vec<Arg> = Vec::new();
         let last = parts.len().saturating_sub(1);
         for (i, a) in parts.iter().enumerate() {
             match a.kind() {
@@ -420,7 +498,20 @@ impl<'n> Ruby<'_, '_, 'n> {
                 _ => out.push(self.argument(*a)),
             }
         }
+        if name.starts_with("render") {
+            self.hide_data(node, &mut out);
+        }
         out
+    }
+
+    /// The keys of `json: { file: x }` and `locals: { template: x }` are not options of `render`.
+    fn hide_data(&mut self, node: Node<'n>, args: &mut [Arg]) {
+        for a in args {
+            let keyword = a.keyword.map(|k| self.l.module.word(k)).unwrap_or_default();
+            if matches!(keyword, "json" | "xml" | "locals" | "plain" | "js" | "object" | "collection" | "assigns") {
+                a.value = self.l.unknown(node, vec![a.value]);
+            }
+        }
     }
 
     fn argument(&mut self, node: Node<'n>) -> Arg {
