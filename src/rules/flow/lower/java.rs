@@ -559,7 +559,9 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         }
         None => l.named(name, word),
     };
-    l.expr(node, ExprKind::Call { callee, args })
+    let is_lookup = !args.is_empty() && class.is_some_and(|c| hints::is_lookup(c, word));
+    let call = l.expr(node, ExprKind::Call { callee, args });
+    if is_lookup { hints::looked_up(l, node, call, callee) } else { call }
 }
 
 fn is_append(l: &Lower<'_>, node: Node<'_>) -> bool {

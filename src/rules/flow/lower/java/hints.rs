@@ -1,8 +1,8 @@
 //! What the text of a call or of a method says in Java and Kotlin that its data does not: that a parser is hardened,
 //! that only the name of a file is used, that a random number is for a secret. The lowering turns it into calls of the table.
 
-use super::super::super::shape::{Block, ExprId};
-use super::super::Lower;
+use super::super::super::shape::{Block, ExprId, ExprKind, StmtKind};
+use super::super::{Lower, stmt};
 use tree_sitter::Node;
 
 /// Settings that keep a parser from resolving external entities.
@@ -64,6 +64,87 @@ const NOT_ENUMS: &[&str] = &[
     "Struct",
     "Uri",
 ];
+
+/// Ends of names of objects that hold what others stored.
+const HOLDERS: &[&str] = &[
+    "store",
+    "repo",
+    "repository",
+    "repositories",
+    "service",
+    "manager",
+    "mgr",
+    "dao",
+    "cache",
+    "registry",
+    "provider",
+    "client",
+    "facade",
+    "gateway",
+    "finder",
+    "storage",
+    "api",
+    "loader",
+    "resolver",
+    "template",
+    "entitymanager",
+    "session",
+    "index",
+];
+/// First words of methods that look something up or change it.
+const VERBS: &[&str] = &[
+    "get",
+    "find",
+    "load",
+    "fetch",
+    "lookup",
+    "search",
+    "query",
+    "list",
+    "select",
+    "retrieve",
+    "read",
+    "count",
+    "save",
+    "update",
+    "delete",
+    "create",
+    "insert",
+    "add",
+    "remove",
+    "store",
+    "register",
+    "authenticate",
+    "resolve",
+    "exists",
+    "merge",
+    "persist",
+    "send",
+    "post",
+    "put",
+    "exchange",
+    "execute",
+];
+
+/// Returns true for a call such as `users.findByName(x)`, whose result is not the text of its argument.
+pub(in super::super) fn is_lookup(receiver: &str, method: &str) -> bool {
+    let last = receiver.rsplit('.').next().unwrap_or_default();
+    let lower = last.trim_end_matches("()").to_ascii_lowercase();
+    let is_holder = last.starts_with(|c: char| c.is_ascii_lowercase()) && HOLDERS.iter().any(|h| lower.ends_with(h));
+    let is_verb = |verb: &&str| {
+        let rest = method.strip_prefix(*verb);
+        rest.is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_lowercase()))
+    };
+    is_holder && VERBS.iter().any(|v| is_verb(&v))
+}
+
+/// Lowers such a call: it is evaluated with its arguments, and its value is the same call without them. So data of the
+/// receiver passes and data of the arguments does not.
+pub(in super::super) fn looked_up(l: &mut Lower<'_>, node: Node<'_>, call: ExprId, callee: ExprId) -> ExprId {
+    let body = vec![stmt(node, StmtKind::Expr(call))];
+    let value = l.expr(node, ExprKind::Call { callee, args: Vec::new() });
+    l.expr(node, ExprKind::Block { body, value: Some(value) })
+}
 
 /// Returns the call that stands for what a method does to its receiver: hardens a parser, secures a cookie.
 pub(in super::super) fn change(method: &str, args: &str) -> Option<&'static str> {

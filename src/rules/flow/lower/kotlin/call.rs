@@ -90,8 +90,12 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         _ => "",
     };
     let is_new = name.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_lookup = !args.is_empty() && written.rsplit_once('.').is_some_and(|(of, name)| hints::is_lookup(of, name));
     let kind = if is_new { ExprKind::New { class: callee, args } } else { ExprKind::Call { callee, args } };
     let call = l.expr(node, kind);
+    if is_lookup {
+        return hints::looked_up(l, node, call, callee);
+    }
     if is_hardened {
         return l.call(node, "java.hardened", vec![call]);
     }
