@@ -16,7 +16,7 @@ use super::{Lower, child, children, field, fields, integer, span, stmt};
 use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
 
-/// What the lowering of a Go file knows.
+/// State of the lowering of a Go file.
 struct Go<'l, 't> {
     l: &'l mut Lower<'t>,
     /// Functions and methods that this file declares.
@@ -107,12 +107,13 @@ impl Go<'_, '_> {
                 }),
             }
         }
-        let add = |class: Class| {
+        let mut out = Block::new();
+        for class in classes {
             let at = class.span;
             let id: ClassId = self.l.module.add_class(class);
-            Stmt { span: at, kind: StmtKind::Class(id) }
-        };
-        classes.into_iter().map(add).collect()
+            out.push(Stmt { span: at, kind: StmtKind::Class(id) });
+        }
+        out
     }
 
     /// Lowers the statements of a block, a case or a file.
@@ -536,7 +537,7 @@ impl Go<'_, '_> {
         for part in children(node) {
             match part.kind() {
                 "expression_case" | "type_case" | "communication_case" | "default_case" => {
-                    cases.push(self.case(part, typed))
+                    cases.push(self.case(part, typed));
                 }
                 _ => {}
             }
@@ -750,13 +751,13 @@ impl Go<'_, '_> {
             }
             _ => {}
         }
-        if function.kind() == "type_identifier"
-            || matches!(name, "int" | "int64" | "int32" | "uint" | "uint64" | "float64")
+        let is_type = function.kind() == "type_identifier"
+            || matches!(name, "int" | "int64" | "int32" | "uint" | "uint64" | "float64");
+        if let (true, [of]) = (is_type, arguments.as_slice())
+            && let Some(ty) = self.ty(function)
         {
-            if let (Some(ty), [of]) = (self.ty(function), arguments.as_slice()) {
-                let of = self.expr(*of);
-                return self.l.expr(node, ExprKind::Cast { of, ty });
-            }
+            let of = self.expr(*of);
+            return self.l.expr(node, ExprKind::Cast { of, ty });
         }
         let callee = self.expr(function);
         let args = match text::format_argument(name) {

@@ -604,6 +604,9 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         };
         return l.expr(node, ExprKind::IsType { of: left, ty });
     }
+    if let Some(id) = contains_dots(l, node, operator) {
+        return id;
+    }
     let right = part(l, node, "right");
     if let Some(id) = compared(l, node, operator, (left, right)) {
         return id;
@@ -629,6 +632,31 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Binary { op, left, right })
 }
 
+/// Returns true if a side of a comparison is a call that makes a digest.
+fn is_digest(l: &Lower<'_>, node: Node<'_>, side: &str) -> bool {
+    let function = field(node, side).and_then(|n| field(n, "function"));
+    function.is_some_and(|f| matches!(l.text(f), "md5" | "sha1" | "hash" | "hash_hmac" | "crypt"))
+}
+
+/// `strpos($path, '..') !== false` is `str_contains($path, '..')`.
+fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<ExprId> {
+    let call = field(node, "left").filter(|c| c.kind() == "function_call_expression")?;
+    let is_search =
+        field(call, "function").is_some_and(|f| matches!(l.text(f), "strpos" | "stripos" | "strstr" | "mb_strpos"));
+    let is_false = field(node, "right").is_some_and(|r| l.text(r).eq_ignore_ascii_case("false"));
+    if !is_search || !is_false || !matches!(operator, "===" | "!==" | "==" | "!=") {
+        return None;
+    }
+    let args = call::args(l, call);
+    let needle = args.get(1).map(|a| &l.module.expr(a.value).kind);
+    if !matches!(needle, Some(ExprKind::Text(t)) if t.contains("..")) {
+        return None;
+    }
+    let callee = l.named(call, "str_contains");
+    let found = l.expr(call, ExprKind::Call { callee, args });
+    Some(if operator.starts_with('!') { found } else { l.expr(node, ExprKind::Not(found)) })
+}
+
 /// A comparison of a digest: a call of `loose_equal` or `strict_equal` before it, which structural entries see.
 fn compared(l: &mut Lower<'_>, node: Node<'_>, operator: &str, sides: (ExprId, ExprId)) -> Option<ExprId> {
     let (op, name) = match operator {
@@ -638,11 +666,7 @@ fn compared(l: &mut Lower<'_>, node: Node<'_>, operator: &str, sides: (ExprId, E
         "!==" => (Op::NotEqual, "strict_equal"),
         _ => return None,
     };
-    let is_digest = |side: &str| {
-        let function = field(node, side).and_then(|n| field(n, "function"));
-        function.is_some_and(|f| matches!(l.text(f), "md5" | "sha1" | "hash" | "hash_hmac" | "crypt"))
-    };
-    let digest = match (is_digest("left"), is_digest("right")) {
+    let digest = match (is_digest(l, node, "left"), is_digest(l, node, "right")) {
         (true, _) => sides.0,
         (false, true) => sides.1,
         _ => return None,
