@@ -183,7 +183,6 @@ pub(crate) enum Params {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Handler {
     #[serde(default)]
-    #[expect(dead_code, reason = "for readers of the table")]
     pub(crate) framework: Option<String>,
     #[serde(default)]
     pub(crate) decorator: Vec<String>,
@@ -406,7 +405,7 @@ pub(crate) fn faults(file: &File) -> Vec<String> {
     }
     for h in &file.handler {
         let has = [&h.decorator, &h.callee, &h.annotation, &h.param_type, &h.param_name, &h.function, &h.base];
-        if has.iter().all(|l| l.is_empty()) && h.class_annotation.is_empty() {
+        if has.iter().all(|l| l.is_empty()) && h.class_annotation.is_empty() && h.returns.is_empty() {
             out.push("handler without a condition".to_owned());
         }
     }
@@ -583,7 +582,8 @@ fn handler(h: &Handler) -> String {
         l.iter().map(|p| p.trim_start_matches('@').trim_end_matches("()").to_owned()).collect()
     };
     format!(
-        "Handler {{ decorator: &{:?}, callee: &{:?}, annotation: &{:?}, param_type: &{:?}, param_name: &{:?}, function: &{:?}, base: &{:?}, class_annotation: &{:?}, params: {params}, ty: {}, label: {:?}, kind: {kind}, not_type: &{:?}, except_default: &{:?}, clean: {}, returns: &{:?}, when: {} }}",
+        "Handler {{ framework: {:?}, decorator: &{:?}, callee: &{:?}, annotation: &{:?}, param_type: &{:?}, param_name: &{:?}, function: &{:?}, base: &{:?}, class_annotation: &{:?}, params: {params}, ty: {}, label: {:?}, kind: {kind}, not_type: &{:?}, except_default: &{:?}, clean: {}, returns: &{:?}, when: {} }}",
+        h.framework.as_deref().unwrap_or_default(),
         strip(&h.decorator),
         strip(&h.callee),
         strip(&h.annotation),
@@ -629,13 +629,13 @@ fn sink(patterns: &mut Vec<(String, String)>, i: usize, s: &Sink) -> String {
         _ => None,
     };
     format!(
-        "Sink {{ kind: {kind}, label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {}, late: {}, cwe: {:?}, confidence: {} }}",
+        "Sink {{ kind: {kind}, label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {:?}, late: {}, cwe: {:?}, confidence: {} }}",
         s.label,
         conditions_of(&s.when),
         conditions_of(&s.unless),
         s.element,
         s.literal.unwrap_or(true),
-        s.returns.is_some(),
+        s.returns.as_ref().map(constant),
         s.late,
         s.cwe,
         confidence(&s.confidence),

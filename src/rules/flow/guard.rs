@@ -2,7 +2,7 @@
 
 use super::paths::Calling;
 use super::run::Run;
-use super::shape::{Arg, ExprId, ExprKind, Op, Sym};
+use super::shape::{Arg, ExprId, ExprKind, FunctionId, Op, Sym};
 use super::sink::{CallInfo, Given};
 use super::table::{Place, Role};
 use super::value::{Const, Env, Value, What};
@@ -57,10 +57,17 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
                 _ => {}
             }
         }
-        // `indexOf(x) >= 0`, `> -1`.
-        ExprKind::Binary { op: op @ (Op::GreaterEqual | Op::Greater | Op::Less), left, .. } => {
-            if (*op != Op::Less) == truth {
+        // `indexOf(x) >= 0`, `> -1`; in C, a size within bounds.
+        ExprKind::Binary { op: op @ (Op::GreaterEqual | Op::Greater | Op::Less | Op::LessEqual), left, right } => {
+            let is_over = matches!(op, Op::GreaterEqual | Op::Greater) == truth;
+            if is_over {
                 index_of(run, *left);
+            }
+            if matches!(run.language, FlowLanguage::C | FlowLanguage::Cpp) {
+                let (small, large) = if is_over { (*right, *left) } else { (*left, *right) };
+                if run.quiet(large).deep().is_none() {
+                    cleanse(run, small, Kind::Memory.bit());
+                }
             }
         }
         ExprKind::IsType { of, ty } => {
@@ -128,6 +135,9 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
     for (of, other) in [(left, &b), (right, &a)] {
         match &other.constant {
             Some(Const::Int(-1)) if !is_equal => index_of(run, of),
+            // `x.indexOf("..") === -1`, `strpos($x, "..") === false`.
+            Some(Const::Int(-1)) => searched(run, of),
+            Some(Const::Bool(false)) if is_equal && is_prefix_search(run, of) => searched(run, of),
             Some(Const::Bool(t)) => assume(run, of, *t == is_equal),
             // `re.match(p, x) is None`.
             Some(Const::Null) => assume(run, of, !is_equal),
@@ -186,6 +196,17 @@ fn is_prefix_search(run: &Run<'_>, id: ExprId) -> bool {
     matches!(callee_name(run, id), Some("strpos" | "indexOf" | "stripos" | "strncmp" | "compare" | "find" | "IndexOf" | "mb_strpos"))
 }
 
+/// A text in which a part was not found.
+fn searched(run: &mut Run<'_>, id: ExprId) {
+    let module = run.module;
+    let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
+    match (&module.expr(*callee).kind, args.as_slice()) {
+        (ExprKind::Member { of, .. }, [part]) => lacks(run, *of, part.value),
+        (_, [text, part, ..]) => lacks(run, text.value, part.value),
+        _ => {}
+    }
+}
+
 /// `strpos(x, base) === 0`, `x.indexOf(base) === 0`, `strncmp(x, base, n) == 0`.
 fn prefix_search(run: &mut Run<'_>, id: ExprId) {
     let module = run.module;
@@ -235,6 +256,10 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
     if tabled(run, id, (of, base.as_ref(), name), args, truth) {
         return;
     }
+    if let Some(f) = run.local_function(callee) {
+        local_check(run, f, args, Some(truth));
+        return;
+    }
     let first = args.first().map(|a| a.value);
     match word {
         "equals" | "equalsIgnoreCase" | "eql?" | "Equals" | "contentEquals" => {
@@ -249,6 +274,16 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
         _ => {}
     }
     if !truth {
+        if let ("startsWith" | "startswith" | "start_with?" | "StartsWith" | "HasPrefix" | "str_starts_with", Some(a)) = (word, first) {
+            let (text, part) = match (of, args.get(1)) {
+                (_, Some(p)) if matches!(word, "HasPrefix" | "str_starts_with") => (a, p.value),
+                (Some(of), _) => (of, a),
+                (None, _) => return,
+            };
+            if matches!(run.quiet(part).constant, Some(Const::Text(t)) if matches!(&*t, "//" | "/\\")) {
+                slashes(run, text, 2);
+            }
+        }
         if let ("contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny" | "ContainsRune" | "has", Some(first)) = (word, first) {
             // `strings.Contains(x, "..")`, `x.contains("..")`.
             match (of, args.get(1)) {
@@ -297,6 +332,17 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
         "test" | "match" | "fullmatch" | "matches" | "preg_match" | "match?" | "IsMatch" | "MatchString" | "find" | "search" | "is_match"
         | "lookingAt" | "matchEntire" | "containsMatchIn" => regex_check(run, word, of, args),
         _ => by_name(run, word, of, args),
+    }
+}
+
+/// A check by a function of this file: what it says about its parameters, it says about the arguments.
+fn local_check(run: &mut Run<'_>, f: FunctionId, args: &[Arg], truth: Option<bool>) {
+    if run.frames.len() > 5 {
+        return;
+    }
+    let given: Vec<Given> = args.iter().map(|a| run.given(a)).collect();
+    for (a, kinds) in args.iter().zip(run.says(f, &given, truth)) {
+        cleanse(run, a.value, kinds);
     }
 }
 
@@ -359,7 +405,10 @@ fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: 
     let mut kinds = kinds;
     if let Some(Const::Text(t)) = &b.constant {
         // `/` alone also starts `//evil.example`; a scheme alone fixes no host.
-        if matches!(&**t, "/" | "http" | "http://" | "https://" | "https" | "") {
+        if &**t == "/" {
+            return slashes(run, target, 1);
+        }
+        if matches!(&**t, "http" | "http://" | "https://" | "https" | "") {
             return;
         }
         if t.starts_with("http") && super::constant::fixed_by(t) == 0 {
@@ -371,6 +420,15 @@ fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: 
         }
     }
     cleanse(run, target, kinds);
+}
+
+/// A text that starts with `/` (1) and not with `//` (2) is a path on this site.
+fn slashes(run: &mut Run<'_>, text: ExprId, which: u64) {
+    let hash = hash(run, text);
+    run.env.check(hash.wrapping_add(which), 1);
+    if run.env.checks(hash.wrapping_add(3 - which)) != 0 {
+        cleanse(run, text, Kind::Redirect.bit() | Kind::Url.bit());
+    }
 }
 
 /// Regular expressions that only let harmless text pass.
@@ -515,6 +573,9 @@ pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
         ExprKind::Member { of, name } => (Some(*of), *name),
         _ => return,
     };
+    if let Some(f) = run.local_function(*callee) {
+        return local_check(run, f, args, None);
+    }
     let lower = module.word(name).to_ascii_lowercase();
     if matches!(lower.as_str(), "abort" | "exit" | "die" | "_exit" | "halt" | "panic" | "notfound" | "fatal" | "fatalf" | "log_fatal") {
         let base = of.map(|o| run.quiet(o));
@@ -572,7 +633,8 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
             match &module.expr(*callee).kind {
                 // `x.lower() in NAMES`, `os.path.realpath(x).startswith(base)`.
                 ExprKind::Member { of, name } => {
-                    let kinds = kept(kinds, module.word(*name));
+                    let is_paths = matches!(&module.expr(*of).kind, ExprKind::Name(n) if matches!(module.word(*n), "Paths" | "Path"));
+                    let kinds = kept(kinds, if is_paths { "Path" } else { module.word(*name) });
                     if kinds != 0 {
                         cleanse(run, *of, kinds);
                         args.iter().for_each(|a| cleanse(run, a.value, kinds));
@@ -607,7 +669,7 @@ pub(super) fn transparent(word: &str) -> u32 {
         | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft" | "rstrip" | "lstrip" | "chomp" => ALL,
         "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath" | "getAbsolutePath" | "toAbsolutePath" | "toRealPath"
         | "toPath" | "getCanonicalFile" | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join" | "commonpath" | "commonprefix"
-        | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path" | "cleanpath" | "Path" | "File" | "get" | "Join" | "Combine"
+        | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path" | "cleanpath" | "Path" | "File" | "Join" | "Combine"
         | "absolute" | "absolutePath" | "canonicalPath" | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName" | "fullName" | "weakly_canonical" | "canonical"
         | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath" | "as_posix" | "relative_to" => path,
         "normalize" => path | url,

@@ -297,7 +297,7 @@ impl Run<'_> {
         if self.silence > 0 {
             return;
         }
-        self.found.entry((Subject::Rule(entry.rule), call.span.start)).or_insert(found);
+        self.keep(Subject::Rule(entry.rule), found);
     }
 
     fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
@@ -331,13 +331,15 @@ impl Run<'_> {
             if t.clean & kind.bit() != 0 {
                 continue;
             }
-            if t.proof == Proof::Unknown {
+            let is_strong = matches!(kind, Kind::Sql | Kind::Command | Kind::Code | Kind::Deserialization);
+            let proof = if t.is_doubted && !is_strong { Proof::Unknown } else { t.proof };
+            if proof == Proof::Unknown {
                 let is_total = matches!(kind, Kind::Command | Kind::Code | Kind::Deserialization);
                 if !sink.unknown.unwrap_or(t.is_built || is_total) {
                     continue;
                 }
             }
-            let cap = match (t.proof, is_wild) {
+            let cap = match (proof, is_wild) {
                 (Proof::Unknown, _) => Confidence::Low,
                 (Proof::Local, _) | (_, true) => Confidence::Medium,
                 (Proof::Request, false) => Confidence::High,
@@ -348,7 +350,7 @@ impl Run<'_> {
                 label: sink.label,
                 cwe: sink.cwe,
                 confidence: sink.confidence.min(cap),
-                proof: t.proof,
+                proof,
                 is_late: sink.late,
             };
             self.keep(Subject::Flow(kind), found);
@@ -439,7 +441,9 @@ impl Run<'_> {
             let kept: Vec<Taint> = value.taints.iter().flat_map(|t| t.iter()).filter(is_shown).cloned().collect();
             value.taints = if kept.is_empty() { None } else { Some(Rc::new(kept)) };
         }
-        for sink in self.table.sinks.iter().filter(|s| s.returns) {
+        let frameworks = self.frame().frameworks.clone();
+        let is_sent = |s: &&Sink| s.returns.is_some_and(|r| r == "true" || frameworks.contains(&r));
+        for sink in self.table.sinks.iter().filter(is_sent) {
             self.report(sink, false, &value.taints, span);
         }
     }

@@ -2,11 +2,11 @@
 
 use super::eval::proof_of;
 use super::paths::{PathId, Paths, Root};
-use super::run::{Run, THIS, is_number};
+use super::run::{Frame, Run, THIS, is_number};
 use super::shape::{Block, ClassId, ExprId, ExprKind, FunctionId, Mark, Module, Param, Stmt, StmtKind};
 use super::sink::{CallInfo, Found, way};
 use super::table::{Handler, Place, Table};
-use super::value::{Env, Key, Value, What, join};
+use super::value::{Env, Key, Taint, Value, What, join};
 use super::{Flow, FlowLanguage, Proof, Step, StepRole, Subject};
 use std::collections::HashMap;
 
@@ -45,6 +45,8 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<
         is_snippet: module.imports.is_empty() && text.len() < 6000,
         checked: Vec::new(),
         is_in_outcome: false,
+        wanted: None,
+        last_ends: None,
         silence: 0,
         depth: 0,
         work: WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64,
@@ -129,6 +131,7 @@ impl<'m> Run<'m> {
         }
         let Some(class) = self.module.classes.get(index) else { return };
         let mut object = self.fresh(id);
+        self.run_fields(id);
         let mut methods: Vec<FunctionId> = class.methods.clone();
         let is_first = |f: &FunctionId| !self.module.functions.get(f.0 as usize).is_some_and(|x| x.is_constructor);
         methods.sort_by_key(is_first);
@@ -140,6 +143,8 @@ impl<'m> Run<'m> {
                 }
                 self.is_alive = true;
                 if let Some(after) = self.run_entry(*m, Some(object.clone())) {
+                    // Another request may run another method.
+                    let after = if is_first(m) { after.map_taints(&doubted) } else { after };
                     object = join(&object, &after);
                     object.what = What::Instance(id);
                 }
@@ -151,6 +156,21 @@ impl<'m> Run<'m> {
                 break;
             }
         }
+    }
+
+    /// Evaluates the values of fields for findings.
+    fn run_fields(&mut self, id: ClassId) {
+        let Some(class) = self.module.classes.get(id.0 as usize) else { return };
+        self.frames.push(Frame { class: Some(id), ..Frame::default() });
+        for f in &class.fields {
+            let Some(value) = f.value else { continue };
+            self.into = Some(f.name);
+            self.is_alive = true;
+            self.eval(value);
+            self.into = None;
+        }
+        self.frames.pop();
+        self.is_alive = true;
     }
 
     /// Returns an object of a class before its constructor.
@@ -183,6 +203,9 @@ impl<'m> Run<'m> {
     /// Runs a function as the world may call it. Returns the object after it.
     pub(super) fn run_entry(&mut self, id: FunctionId, this: Option<Value>) -> Option<Value> {
         let function = self.module.functions.get(id.0 as usize)?;
+        if self.silence > 0 {
+            return None;
+        }
         if self.frames.iter().any(|f| f.function == Some(id)) || self.frames.len() > 12 || !self.enter() {
             return None;
         }
@@ -191,9 +214,9 @@ impl<'m> Run<'m> {
         for (i, p) in function.params.iter().enumerate() {
             params.push(self.entry_param(p, i, &handlers, &function.marks));
         }
-        let is_handler = handlers.iter().any(|h| !h.decorator.is_empty() || !h.base.is_empty() || !h.class_annotation.is_empty());
+        let frameworks: Vec<&'static str> = handlers.iter().map(|h| h.framework).collect();
         let this = if function.is_static { None } else { this };
-        let (_, after) = self.body(id, this, params, is_handler);
+        let (_, after) = self.body(id, this, params, frameworks);
         self.leave();
         after
     }
@@ -209,7 +232,8 @@ impl<'m> Run<'m> {
             params.push(self.entry_param(p, i, handlers, &function.marks));
         }
         let this = self.env.get(THIS).cloned();
-        self.body(id, this, params, true);
+        let frameworks = handlers.iter().map(|h| h.framework).collect();
+        self.body(id, this, params, frameworks);
         self.leave();
     }
 
@@ -432,6 +456,10 @@ impl<'m> Run<'m> {
         let (Subject::Flow(kind), Some(t), true) = (subject, &f.taint, f.is_late) else { return false };
         self.checked.iter().any(|(origin, kinds)| *origin == t.origin && kinds & kind.bit() != 0)
     }
+}
+
+fn doubted(t: &Taint) -> Taint {
+    Taint { is_doubted: true, ..t.clone() }
 }
 
 /// Returns true if a function's name is the one of a handler: `On*` is a start.
