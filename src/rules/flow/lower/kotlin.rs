@@ -425,9 +425,33 @@ fn expr(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if !l.enter() {
         return l.unknown(node, Vec::new());
     }
-    let id = expr_inside(l, node);
+    let mut id = expr_inside(l, node);
+    if is_postfix(node) && !is_first_of_postfix(node) && has_negated_start(l, node) {
+        id = l.expr(node, ExprKind::Not(id));
+    }
     l.leave();
     id
+}
+
+fn is_postfix(node: Node<'_>) -> bool {
+    matches!(node.kind(), "navigation_expression" | "call_expression" | "index_expression")
+}
+
+/// Returns true if the node is what a call, member or index is of.
+fn is_first_of_postfix(node: Node<'_>) -> bool {
+    node.parent().is_some_and(|p| is_postfix(p) && children(p).first() == Some(&node))
+}
+
+/// Returns true for `!a.b()`, which the grammar reads as `(!a).b()`.
+fn has_negated_start(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let mut at = node;
+    while is_postfix(at) {
+        match children(at).first() {
+            Some(n) => at = *n,
+            None => return false,
+        }
+    }
+    at.kind() == "unary_expression" && field(at, "operator").is_some_and(|o| l.text(o) == "!")
 }
 
 fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -587,6 +611,9 @@ fn unary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let Some(operand) = field(node, "argument") else { return first(l, node) };
     let sign = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
     let of = expr(l, operand);
+    if sign == "!" && is_first_of_postfix(node) {
+        return of;
+    }
     let kind = match (sign, &l.module.expr(of).kind) {
         ("!", _) => ExprKind::Not(of),
         ("-", ExprKind::Int(n)) => ExprKind::Int(n.wrapping_neg()),

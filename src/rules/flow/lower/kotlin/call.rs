@@ -52,7 +52,7 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             return l.expr(node, ExprKind::Collection(items));
         }
     }
-    let written = l.text(callee);
+    let written = l.text(callee).trim_start_matches('!');
     if let Some(known) = special(l, node, written, &args) {
         return known;
     }
