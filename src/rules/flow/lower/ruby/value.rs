@@ -234,7 +234,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         match parts.as_slice() {
             [] => self.l.constant(node, ""),
             [one] => match self.l.module.expr(*one).kind.clone() {
-                // The bytes are those of the whole literal.
+                // The span covers the whole literal.
                 text @ ExprKind::Text(_) => self.l.expr(node, text),
                 _ => self.l.expr(node, ExprKind::Concat(parts)),
             },
@@ -331,8 +331,8 @@ impl<'n> Ruby<'_, '_, 'n> {
         self.l.expr(node, ExprKind::Block { body, value: Some(assign) })
     }
 
-    /// `@record.attributes = value` and `self.name = value` of a value that is not fixed: a call. What one action stores in
-    /// a record says nothing about what another action reads from it.
+    /// `@record.attributes = value` and `self.name = value` of a value that is not fixed are calls: an action stores data in
+    /// a record, and another action reads a different member of another record.
     fn setter(&mut self, left: Node<'n>, target: ExprId, right: Node<'n>, value: ExprId) -> Option<ExprId> {
         let receiver = field(left, "receiver").filter(|_| left.kind() == "call")?;
         let is_kept = matches!(receiver.kind(), "instance_variable" | "self");
