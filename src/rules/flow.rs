@@ -60,8 +60,10 @@ pub enum FlowLanguage {
 }
 
 impl FlowLanguage {
-    fn grammar(self) -> Language {
+    /// Returns the grammar for a text. A fragment of PHP may be without `<?php`.
+    fn grammar(self, text: &[u8]) -> Language {
         match self {
+            Self::Php if memchr::memmem::find(text, b"<?").is_none() => tree_sitter_php::LANGUAGE_PHP_ONLY.into(),
             Self::Python => tree_sitter_python::LANGUAGE.into(),
             Self::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
             Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
@@ -253,6 +255,10 @@ pub struct Analysis {
 /// Returns true if the file may contain a sink or a call of interest.
 pub fn may_match(language: FlowLanguage, text: &[u8]) -> bool {
     let table = Table::of(language);
+    // `<?= … ?>` is an `echo`.
+    if language == FlowLanguage::Php && memchr::memmem::find(text, b"<?=").is_some() {
+        return true;
+    }
     let mut at = 0;
     while at < text.len() {
         let rest = text.get(at..).unwrap_or_default();
@@ -293,7 +299,7 @@ pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
 
 fn parse(language: FlowLanguage, text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
-    parser.set_language(&language.grammar()).ok()?;
+    parser.set_language(&language.grammar(text)).ok()?;
     let mut steps = PARSE_STEPS + text.len() / BYTES_PER_STEP;
     let mut stop = |_: &tree_sitter::ParseState| {
         steps = steps.saturating_sub(1);

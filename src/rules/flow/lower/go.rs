@@ -211,9 +211,11 @@ impl Go<'_, '_> {
             } else if let Some(path) = field(part, "path") {
                 let path = text::module_path(self.l.text(path).trim_matches(['"', '`']));
                 match field(part, "name").map(|n| self.l.text(n)) {
+                    // A package that is imported for its effects, as a call: `pprof()`.
                     Some("_") => {
-                        let path = self.l.constant(part, &path);
-                        let call = self.l.call(part, "import", vec![path]);
+                        let name = path.rsplit('/').next().unwrap_or_default();
+                        let value = self.l.constant(part, &path);
+                        let call = self.l.call(part, name, vec![value]);
                         out.push(stmt(part, StmtKind::Expr(call)));
                     }
                     Some(".") => self.l.import("*", &path),
