@@ -814,6 +814,10 @@ fn by_name(word: &str, v: Value) -> Value {
         let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Html.bit() | Kind::Header.bit() | Kind::Log.bit();
         return v.clean(kinds);
     }
+    if lower.contains("safe") && !lower.contains("unsafe") {
+        let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit() | Kind::Html.bit() | Kind::ZipSlip.bit();
+        return v.clean(kinds);
+    }
     if starts.iter().any(|s| lower.starts_with(s)) || lower.contains("sanitize") || lower.contains("escape") {
         return Value { taints: map_taints(&v.taints, u32::MAX, false), items: None, ..v };
     }

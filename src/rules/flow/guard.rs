@@ -45,7 +45,12 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
         ExprKind::Binary { op: op @ (Op::In | Op::NotIn), left, right } => {
             if (*op == Op::In) == truth && is_fixed(run, *right) {
                 cleanse(run, *left, ALL);
-            } else if (*op == Op::In) != truth {
+            } else if (*op == Op::In) == truth {
+                // `base in path.resolve().parents`.
+                if matches!(&module.expr(*right).kind, ExprKind::Member { name, .. } if module.word(*name) == "parents") {
+                    cleanse(run, *right, Kind::Path.bit() | Kind::ZipSlip.bit());
+                }
+            } else {
                 lacks(run, *right, *left);
             }
         }
@@ -71,8 +76,11 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             }
         }
         ExprKind::IsType { of, ty } => {
-            if truth && super::run::is_number(module.word(*ty)) {
+            let word = module.word(*ty);
+            if truth && super::run::is_number(word) {
                 cleanse(run, *of, ALL);
+            } else if truth && matches!(word, "str" | "string" | "String") {
+                cleanse(run, *of, Kind::NoSql.bit() | Kind::MassAssignment.bit() | Kind::Prototype.bit());
             }
         }
         ExprKind::Call { callee, args } => called(run, test, *callee, args, truth),
@@ -253,7 +261,7 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
     };
     let word = module.word(name);
     let base = of.map(|o| run.quiet(o));
-    if tabled(run, id, (of, base.as_ref(), name), args, truth) {
+    if tabled(run, id, (of, base.as_ref(), name), args, truth) && !is_regex_word(word) {
         return;
     }
     if let Some(f) = run.local_function(callee) {
@@ -329,10 +337,14 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
                 cleanse(run, t, ALL);
             }
         }
-        "test" | "match" | "fullmatch" | "matches" | "preg_match" | "match?" | "IsMatch" | "MatchString" | "find" | "search" | "is_match"
-        | "lookingAt" | "matchEntire" | "containsMatchIn" => regex_check(run, word, of, args),
+        "find" | "search" | "is_match" | "lookingAt" | "containsMatchIn" => regex_check(run, word, of, args),
+        _ if is_regex_word(word) => regex_check(run, word, of, args),
         _ => by_name(run, word, of, args),
     }
+}
+
+fn is_regex_word(word: &str) -> bool {
+    matches!(word, "test" | "match" | "fullmatch" | "matches" | "preg_match" | "match?" | "IsMatch" | "MatchString" | "matchEntire")
 }
 
 /// A check by a function of this file: what it says about its parameters, it says about the arguments.
@@ -583,6 +595,9 @@ pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
             run.is_alive = false;
         }
         return;
+    }
+    if let ("relative_to", Some(of)) = (lower.as_str(), of) {
+        return cleanse(run, of, Kind::Path.bit() | Kind::ZipSlip.bit());
     }
     let starts = ["validate", "assert", "ensure", "require", "verify", "check"];
     let says = ["valid", "safe", "allow", "path", "url", "host", "name", "permit", "trusted", "input", "within"];

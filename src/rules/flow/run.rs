@@ -302,7 +302,9 @@ impl<'m> Run<'m> {
         let v = self.eval(iterable);
         let span = self.module.expr(target).span;
         let item = self.element(&v, span);
-        let key_value = Value::tainted(v.taints.clone());
+        // The keys of a list that a call made are numbers.
+        let is_list = v.path.is_some_and(|p| self.paths.is_call(p));
+        let key_value = Value::tainted(v.taints.clone().filter(|_| !is_list));
         let before = self.env.clone();
         let mut out = Some(before);
         let mut digest = 0;

@@ -421,6 +421,22 @@ impl Run<'_> {
         if start < whole.end { Span { start, end: whole.end } } else { whole }
     }
 
+    /// Returns true for a variable, and for a call of a function that makes text of text.
+    fn is_text_call(&self, id: ExprId) -> bool {
+        let callee = match &self.module.expr(id).kind {
+            ExprKind::Call { callee, .. } => *callee,
+            ExprKind::Pass(of) => return self.is_text_call(*of),
+            ExprKind::New { .. } => return false,
+            _ => return true,
+        };
+        let name = match &self.module.expr(callee).kind {
+            ExprKind::Name(n) | ExprKind::Member { name: n, .. } => self.module.word(*n),
+            _ => return false,
+        };
+        let words = ["str", "format", "join", "encode", "decode", "replace", "strip", "get", "lower", "upper", "title", "toString", "concat", "render_template_string"];
+        words.contains(&name)
+    }
+
     /// Reports what a handler returns to the client.
     pub(super) fn check_returned(&mut self, id: ExprId, value: &Value, _span: Span) {
         let first = match &self.module.expr(id).kind {
@@ -437,7 +453,8 @@ impl Run<'_> {
         let span = self.module.expr(id).span;
         // What a call makes of data is a text only if it is built.
         if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_)) || value.path.is_some_and(|p| self.paths.is_call(p)) {
-            let is_shown = |t: &&Taint| t.is_built || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end);
+            let is_text = self.is_text_call(id);
+            let is_shown = |t: &&Taint| (t.is_built && is_text) || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end);
             let kept: Vec<Taint> = value.taints.iter().flat_map(|t| t.iter()).filter(is_shown).cloned().collect();
             value.taints = if kept.is_empty() { None } else { Some(Rc::new(kept)) };
         }

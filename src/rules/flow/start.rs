@@ -246,36 +246,29 @@ impl<'m> Run<'m> {
             return self.number(&unknown);
         }
         let mut v = Value { path: declared, ..Value::default() };
-        let mut is_known = false;
+        let mut takers: Vec<&'static Handler> = Vec::new();
         for h in handlers.iter().copied() {
-            if !self.takes(h, p, i, declared) {
-                continue;
+            if self.takes(h, p, i, declared) {
+                takers.push(h);
             }
-            match h.ty {
-                Some(ty) => {
-                    v.path = Some(self.paths.root(ty, Root::Known));
-                }
-                None => {
+        }
+        // By annotation, type or name of the parameter alone.
+        let has_data = takers.iter().any(|h| h.ty.is_none());
+        for h in self.table.handlers {
+            let is_alone = h.decorator.is_empty() && h.callee.is_empty() && h.function.is_empty() && h.base.is_empty();
+            let is_alone = is_alone && h.class_annotation.is_empty() && h.returns.is_empty();
+            if is_alone && (takers.is_empty() || has_data && h.ty.is_some()) && self.takes(h, p, i, declared) {
+                takers.push(h);
+            }
+        }
+        let is_known = !takers.is_empty();
+        // What has a type is not the data itself.
+        match takers.iter().find_map(|h| h.ty) {
+            Some(ty) => v.path = Some(self.paths.root(ty, Root::Known)),
+            None => {
+                for h in takers {
                     let data = self.origin(p.span, h.label, proof_of(h.kind), h.clean);
                     v = v.with(&data);
-                }
-            }
-            is_known = true;
-        }
-        if !is_known {
-            // By annotation, type or name of the parameter alone.
-            for h in self.table.handlers {
-                let is_alone = h.decorator.is_empty() && h.callee.is_empty() && h.function.is_empty() && h.base.is_empty();
-                if !is_alone || !h.class_annotation.is_empty() || !self.takes(h, p, i, declared) {
-                    continue;
-                }
-                is_known = true;
-                match h.ty {
-                    Some(ty) => v.path = Some(self.paths.root(ty, Root::Known)),
-                    None => {
-                        let data = self.origin(p.span, h.label, proof_of(h.kind), h.clean);
-                        v = v.with(&data);
-                    }
                 }
             }
         }
