@@ -340,6 +340,7 @@ fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
         let ty = field(p, "type").or_else(|| is_variadic.then(|| spread_type(p)).flatten());
         let ty = ty.and_then(|t| type_name(l, t));
         let marks = marks(l, p);
+        let ty = if spring::is_injected(l, &marks) { Some(l.sym("Principal")) } else { ty };
         out.push(Param { span: span(p), name: Some(l.sym_of(name)), ty, marks, is_variadic, ..Default::default() });
     }
     out
