@@ -126,9 +126,9 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
             }
         }
         (_, event, "socket" | "ws" | "sock" | "peer" | "connection" | "conn" | "client")
-            if is_server(l)
-                && !QUIET.contains(&event)
-                && (event == "message" || receiver == "socket" || event == "data") =>
+            if !QUIET.contains(&event)
+                && (event == "message" || receiver == "socket" || event == "data")
+                && is_server(l) =>
         {
             set_mark(l, args, 0, "socket message");
         }
