@@ -120,6 +120,19 @@ impl Run<'_> {
             "replace" | "replaceAll" | "gsub" | "sub" | "Replace" | "ReplaceAll" | "ReplaceAllString" | "translate" => {
                 Some(self.replaced(base, given))
             }
+            "match" | "fullmatch" | "matcher" | "exec" | "search" | "Match" | "matchEntire" => {
+                let patterns = std::iter::once(base).chain(given.iter().map(|a| &a.value));
+                let pattern = patterns.clone().find_map(|v| match &v.constant {
+                    Some(Const::Regex(p) | Const::Text(p)) => Some(Rc::clone(p)),
+                    _ => None,
+                })?;
+                let kinds = guard::strictness(&pattern, matches!(word, "fullmatch" | "matchEntire"));
+                if kinds == 0 {
+                    return None;
+                }
+                let data: Taints = patterns.fold(None, |t, v| join_taints(&t, &v.deep()));
+                Some(Value::tainted(data).clean(kinds))
+            }
             "compile" | "Compile" | "MustCompile" => {
                 let text = first?.value.constant.as_ref()?.text()?;
                 Some(Value::constant(Const::Regex(Rc::clone(text))))

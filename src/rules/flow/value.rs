@@ -84,6 +84,8 @@ pub(super) struct Taint {
     pub(super) proof: Proof,
     /// Kinds of sinks that the value is harmless for.
     pub(super) clean: u32,
+    /// What happened to it on the way is not known: only sinks of text that helpers build are sure.
+    pub(super) is_doubted: bool,
     /// The data is a part of a longer text.
     pub(super) is_built: bool,
     pub(super) trail: Option<Rc<Trail>>,
@@ -200,6 +202,16 @@ impl Value {
         let Some(items) = &self.items else { return self.taints.clone() };
         let all = items.all.get_or_init(|| inside(items));
         join_taints(&self.taints, all)
+    }
+
+    /// Returns the data of the value and of what is in it under unknown keys or indexes, without named fields.
+    pub(super) fn outer(&self) -> Taints {
+        let mut out = self.taints.clone();
+        let Some(items) = &self.items else { return out };
+        for v in items.rest.iter().chain(items.keys.iter().filter(|(k, _)| matches!(k, Key::Int(_))).map(|(_, v)| v)) {
+            out = join_taints(&out, &v.deep());
+        }
+        out
     }
 
     /// Returns the value as small enough to be an item.
@@ -333,7 +345,7 @@ impl Value {
     /// Feeds what matters for a call into a hash.
     pub(super) fn feed(&self, to: &mut impl Hasher, level: u32) {
         for t in self.taints.iter().flat_map(|t| t.iter()) {
-            (t.origin, t.clean, t.is_built).hash(to);
+            (t.origin, t.clean, t.is_built, t.is_doubted).hash(to);
         }
         self.path.hash(to);
         self.what.hash(to);
@@ -398,6 +410,7 @@ pub(super) fn join_taints(a: &Taints, b: &Taints) -> Taints {
                 }
                 o.clean &= t.clean;
                 o.is_built |= t.is_built;
+                o.is_doubted &= t.is_doubted;
             }
             None => out.push(t.clone()),
         }

@@ -171,7 +171,8 @@ impl<'a> Scan<'a> {
         let line = line_around(known, span.start);
         let span = span.start.max(line.start)..span.end.min(line.end).max(span.start);
         let lines = change.new.line_number(span.start).filter(|_| *anchor != Anchor::File);
-        let lines = lines.map(|n| LineSpan { first: n, last: n, columns: Some(columns(&line, &span)) });
+        let more = f.steps.last().map_or(0, |s| further_lines(known, span.start..s.end));
+        let lines = lines.map(|n| LineSpan { first: n, last: n.plus(more), columns: Some(columns(&line, &span)) });
         let shown = quoted(&line, &span);
         let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
         let flow: Vec<FlowStep> = f.steps.iter().filter_map(|s| self.step(change, s)).collect();
@@ -368,6 +369,13 @@ fn exposed<'f>(
     let known: HashSet<(&str, Option<LineNo>)> = before.flows.iter().map(|f| (word_of(f.subject), line(f))).collect();
     let was = |f: &Flow| sink(f).and_then(|at| change.new.line_number(at)).and_then(|n| change.old_line(n));
     flows.into_iter().filter(|f| !known.contains(&(word_of(f.subject), was(f)))).collect()
+}
+
+/// Returns how many lines a call covers after its first: it is one statement for a reader. 0 for what is too long.
+fn further_lines(text: &[u8], call: Range<usize>) -> u32 {
+    const MOST: usize = 8;
+    let count = text.get(call).map_or(0, |call| memchr::memchr_iter(b'\n', call).count());
+    if count < MOST { u32::try_from(count).unwrap_or(0) } else { 0 }
 }
 
 /// Returns the line that a byte is in, without its line end.

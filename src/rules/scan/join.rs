@@ -66,7 +66,7 @@ pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [
 }
 
 fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
-    let judges = |f: &Finding| rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).judges_origin);
+    let judges = |f: &Finding| judges_origin(rules, f);
     let covers = |f: &&Finding| f.suppressed.is_none() && f.cwe().is_some() && !judges(f) && !is_of_flow(rules, f);
     let covering: Vec<_> = out[from..].iter().filter(covers).map(|f| (flaw(f), f.severity())).collect();
     if covering.is_empty() {
@@ -96,6 +96,11 @@ fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
         others.push(flow);
     }
     out.append(&mut others);
+}
+
+/// Returns true if the rule of a finding of single lines judges the origin of the value.
+fn judges_origin(rules: &RuleSet, f: &Finding) -> bool {
+    rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).judges_origin)
 }
 
 /// Returns true if a rule of data flow made the finding.

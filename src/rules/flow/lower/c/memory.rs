@@ -135,7 +135,7 @@ impl<'n, 't> C<'_, 't> {
         out.push(stmt(node, StmtKind::Expr(id)));
     }
 
-    /// Looks for a pointer that is freed and then used or freed again in the statements of one block.
+    /// Adds a call where the statements of one block use or free a pointer after they freed it.
     pub(super) fn frees(&mut self, nodes: &[Node<'n>], out: &mut Block) {
         for (i, node) in nodes.iter().enumerate() {
             let Some(name) = self.freed(*node) else { continue };
@@ -201,9 +201,10 @@ impl<'n, 't> C<'_, 't> {
                 continue;
             }
             let rest = after.trim_start();
-            if rest.starts_with('=') && !rest.starts_with("==") {
+            if rest.starts_with('=') && !rest.starts_with("==") && !before.ends_with('*') {
                 // `p = p->next` reads first.
-                let code = rest.replace("sizeof(*", "sizeof(?").replace("sizeof *", "sizeof ?");
+                let code = rest.split(';').next().unwrap_or_default();
+                let code = code.replace("sizeof(*", "sizeof(?").replace("sizeof *", "sizeof ?");
                 let reads = [format!("{name}->"), format!("{name}["), format!("*{name}")];
                 let read = reads.iter().filter_map(|r| code.find(r.as_str())).min();
                 let offset = node.start_byte() + end + (after.len() - rest.len());
@@ -265,7 +266,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// `char buf[n]`: a size that the interpreter looks at.
+    /// Adds a call with the size of `char buf[n]`, which the interpreter checks.
     pub(super) fn variable_length(&mut self, declarator: Node<'n>, out: &mut Block) {
         if declarator.kind() != "array_declarator" {
             return;
@@ -346,7 +347,7 @@ impl<'n, 't> C<'_, 't> {
                 || self.locals.text.contains(&format!("strnlen({source}")))
     }
 
-    /// Looks at the sizes and targets of a call of libc.
+    /// Checks the sizes and targets of a call of libc.
     pub(super) fn memory_of_call(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut Block) {
         match name {
             "strcpy" | "strcat" | "stpcpy" => self.copy(node, list, out),
@@ -371,7 +372,7 @@ impl<'n, 't> C<'_, 't> {
                 }
             }
             "memcmp" | "strcmp" | "strncmp" => {
-                let words = ["hmac", "mac", "digest", "token", "signature", "expected_tag"];
+                let words = ["hmac", "mac", "token", "signature", "expected_tag"];
                 let last = |n: &Node<'n>| {
                     let t = self.l.text(*n).to_ascii_lowercase();
                     words.iter().any(|w| t.ends_with(w))

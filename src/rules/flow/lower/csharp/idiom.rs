@@ -86,7 +86,7 @@ pub(super) fn is_service(ty: &str) -> bool {
 }
 
 impl<'n> CSharp<'_, '_> {
-    /// Adds what an assignment means beside itself: a secret of `Random`.
+    /// Adds a call if an assignment stores a number of `Random` as a secret.
     pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut Block) {
         let text = self.l.text(value);
         let name = self.l.text(target);

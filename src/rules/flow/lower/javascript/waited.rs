@@ -67,6 +67,9 @@ const MAKERS: [&str; 12] = [
     "createbrowsercontext",
 ];
 
+/// Bytes of a file that is searched for the definition of a function.
+const SEARCHED: usize = 300_000;
+
 /// Lowers the value of `await`, or the object of `.then`.
 pub(super) fn value(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let id = expr(l, node);
@@ -104,6 +107,10 @@ fn is_foreign(l: &Lower<'_>, call: Node<'_>) -> bool {
 /// Returns true if the file seems to define a function of the name.
 fn is_defined(l: &Lower<'_>, word: &str) -> bool {
     let text = l.text;
+    // Names of bundles are too short to search, and their files too long.
+    if word.len() < 3 || text.len() > SEARCHED {
+        return true;
+    }
     memchr::memmem::find_iter(text, word.as_bytes()).any(|at| {
         let before = text.get(at.saturating_sub(10)..at).unwrap_or_default();
         let end = at + word.len();
