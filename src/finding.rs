@@ -425,6 +425,13 @@ impl Finding {
         }
     }
 
+    /// Lowers severity and confidence of a finding whose proof is weaker than its rule supposed. The message says why.
+    pub(crate) fn doubt(&mut self, severity: Severity, why: &str) {
+        self.draft.severity = severity;
+        self.draft.message = format!("{} ({why})", self.draft.message.trim_end_matches('.'));
+        self.confidence = Confidence::Low;
+    }
+
     /// Removes the replacement of the lines.
     pub(crate) fn drop_replacement(&mut self) {
         self.draft.replacement = None;

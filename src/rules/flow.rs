@@ -60,8 +60,10 @@ pub enum FlowLanguage {
 }
 
 impl FlowLanguage {
-    fn grammar(self) -> Language {
+    /// Returns the grammar for a text. A fragment of PHP may be without `<?php`.
+    fn grammar(self, text: &[u8]) -> Language {
         match self {
+            Self::Php if memchr::memmem::find(text, b"<?").is_none() => tree_sitter_php::LANGUAGE_PHP_ONLY.into(),
             Self::Python => tree_sitter_python::LANGUAGE.into(),
             Self::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
             Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
@@ -278,7 +280,12 @@ pub fn call_words() -> impl Iterator<Item = &'static str> {
 
 /// Returns true if a word of the text ends a pattern with such a role.
 fn has_word(language: FlowLanguage, text: &[u8], counts: fn(Role) -> bool) -> bool {
+    // `<?= … ?>` is an `echo`.
+    if language == FlowLanguage::Php && memchr::memmem::find(text, b"<?=").is_some() {
+        return true;
+    }
     let table = Table::of(language);
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let ends = |word: &str| table.ending(word).iter().any(|p| counts(p.role));
     let mut at = 0;
     while let Some(first) = text.get(at) {
@@ -316,7 +323,7 @@ pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
 
 fn parse(language: FlowLanguage, text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
-    parser.set_language(&language.grammar()).ok()?;
+    parser.set_language(&language.grammar(text)).ok()?;
     let mut steps = PARSE_STEPS + text.len() / BYTES_PER_STEP;
     let mut stop = |_: &tree_sitter::ParseState| {
         steps = steps.saturating_sub(1);

@@ -91,7 +91,7 @@ pub(super) const FINDINGS_MAX: u32 = 1000;
 /// The most bytes of a quote.
 const QUOTE_MAX: usize = 400;
 /// Why a finding is a suggestion.
-const UNKNOWN: &str = "the change does not show where the value comes from";
+pub(super) const UNKNOWN: &str = "the change does not show where the value comes from";
 /// Why a finding weighs less than its rule.
 const LOCAL: &str = "the value comes from whoever runs the program, not from a request";
 /// Bytes on each side of a secret that tell it from an equal one elsewhere.
@@ -139,6 +139,11 @@ impl<'a> Reporter<'a> {
             counted: self.counted,
             is_flow_partial: false,
         }
+    }
+
+    /// Returns how many findings are listed so far, those of other files included.
+    pub(super) fn count(&self) -> usize {
+        self.out.len()
     }
 
     /// Says which suppressing comments count, where the change is not the net one.

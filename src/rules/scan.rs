@@ -23,6 +23,8 @@ pub(super) mod join;
 mod place;
 mod structural;
 
+use flow::Followed;
+
 /// Bytes of a long line that a quote shows on each side of a match.
 const QUOTE_SIDE: usize = 120;
 /// Bytes around a quote that are looked at for secrets which the quote cuts.
@@ -95,15 +97,22 @@ fn reading(
         placed: None,
         reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
-    let mut is_flow_partial = false;
+    let from = scan.reporter.count();
+    let mut followed = Followed::Not;
     if let Some(text) = file.text() {
         scan.lines(text);
-        is_flow_partial = scope == Scope::All && is_first && !scan.flows(text);
+        if scope == Scope::All && is_first {
+            followed = scan.flows(text);
+        }
     }
     if scope == Scope::All && is_first {
         change::scan(file, &mut scan.reporter);
     }
-    Rest { is_flow_partial, ..scan.reporter.rest() }
+    let rest = scan.reporter.rest();
+    if let Followed::Whole(language) = followed {
+        join::trust_flows(rules, language, &mut out[from..]);
+    }
+    Rest { is_flow_partial: followed == Followed::Partly, ..rest }
 }
 
 /// What is known of a rule in this file.

@@ -1,106 +1,30 @@
 //! Calls: of functions in this file, and of what the tables know.
 
-use super::Kind;
 use super::eval::{map_taints, proof_of};
 use super::paths::{Calling, PathId, Root};
 use super::run::{Frame, Run, THIS};
 use super::shape::{Arg, ClassId, ExprId, ExprKind, FunctionId, Mark, Span, Sym};
 use super::sink::{CallInfo, Given};
 use super::table::{Place, Role};
-use super::value::{Const, Env, Items, Taints, Value, What, join, join_taints};
+use super::value::{Const, Env, Items, Taint, Taints, Value, What, join, join_taints};
+use super::Kind;
 use std::hash::{Hash, Hasher};
 
 /// Calls of functions inside calls.
 const CALLS: usize = 4;
 /// Functions and methods that run a function for each item, or with the result, of what they are called on.
 const ITERATING: [&str; 40] = [
-    "map",
-    "forEach",
-    "filter",
-    "reduce",
-    "then",
-    "flatMap",
-    "some",
-    "every",
-    "find",
-    "each",
-    "select",
-    "collect",
-    "reject",
-    "let",
-    "also",
-    "run",
-    "apply",
-    "with",
-    "use",
-    "tap",
-    "each_with_index",
-    "inject",
-    "sort_by",
-    "any",
-    "all",
-    "ifPresent",
-    "Select",
-    "Where",
-    "ForEach",
-    "array_map",
-    "mapNotNull",
-    "each_pair",
-    "each_line",
-    "takeIf",
-    "findIndex",
-    "peek",
-    "anyMatch",
-    "sorted",
-    "associate",
+    "map", "forEach", "filter", "reduce", "then", "flatMap", "some", "every", "find", "each", "select", "collect", "reject", "let",
+    "also", "run", "apply", "with", "use", "tap", "each_with_index", "inject", "sort_by", "any", "all", "ifPresent", "Select", "Where",
+    "ForEach", "array_map", "mapNotNull", "each_pair", "each_line", "takeIf", "findIndex", "peek", "anyMatch", "sorted", "associate",
     "each_value",
 ];
 /// Calls that look something up by data, and do not return the data.
 const LOOKUPS: [&str; 44] = [
-    "find",
-    "findone",
-    "findbyid",
-    "findall",
-    "findfirst",
-    "findunique",
-    "findbypk",
-    "fetch",
-    "fetchall",
-    "fetchone",
-    "query",
-    "execute",
-    "save",
-    "create",
-    "insert",
-    "insertone",
-    "updateone",
-    "deleteone",
-    "update",
-    "delete",
-    "destroy",
-    "count",
-    "exists",
-    "lookup",
-    "load",
-    "where",
-    "find_by",
-    "filter_by",
-    "get_or_404",
-    "get_object_or_404",
-    "first_or_404",
-    "findbyusername",
-    "findbyemail",
-    "executequery",
-    "executeupdate",
-    "exec",
-    "select",
-    "raw",
-    "authenticate",
-    "send",
-    "post",
-    "request",
-    "saveall",
-    "findoneby",
+    "find", "findone", "findbyid", "findall", "findfirst", "findunique", "findbypk", "fetch", "fetchall", "fetchone", "query",
+    "execute", "save", "create", "insert", "insertone", "updateone", "deleteone", "update", "delete", "destroy", "count", "exists",
+    "lookup", "load", "where", "find_by", "filter_by", "get_or_404", "get_object_or_404", "first_or_404", "findbyusername", "findbyemail",
+    "executequery", "executeupdate", "exec", "select", "raw", "authenticate", "send", "post", "request", "saveall", "findoneby",
 ];
 
 /// What a callee is.
@@ -285,20 +209,9 @@ impl<'m> Run<'m> {
             return v;
         }
         let Some(path) = path else { return v };
-        let is_class =
-            |w: &str| w.starts_with(|c: char| c.is_ascii_uppercase()) && w.contains(|c: char| c.is_ascii_lowercase());
-        let is_new = calling == Calling::New
-            || target.name.is_some_and(|n| {
-                is_class(self.module.word(n))
-                    && target.receiver.as_ref().is_none_or(|(_, r)| {
-                        r.path.is_some_and(|p| {
-                            self.paths.root_of(p) != Root::Unknown && !self.paths.text(p).ends_with("()")
-                        })
-                    })
-            });
-        if is_new && !matches!(self.language, super::FlowLanguage::Go | super::FlowLanguage::CSharp)
-            || calling == Calling::New
-        {
+        let is_class = |w: &str| w.starts_with(|c: char| c.is_ascii_uppercase()) && w.contains(|c: char| c.is_ascii_lowercase());
+        let is_new = calling == Calling::New || target.name.is_some_and(|n| is_class(self.module.word(n)) && target.receiver.as_ref().is_none_or(|(_, r)| r.path.is_some_and(|p| self.paths.root_of(p) != Root::Unknown && !self.paths.text(p).ends_with("()"))));
+        if is_new && !matches!(self.language, super::FlowLanguage::Go | super::FlowLanguage::CSharp) || calling == Calling::New {
             return Value { path: target.path, ..v };
         }
         Value { path: Some(path), ..v }
@@ -453,8 +366,10 @@ impl<'m> Run<'m> {
     fn default_result(&mut self, word: &str, target: &Callee, given: &[Given], span: Span) -> Value {
         let mut taints: Taints = None;
         let mut own: Taints = None;
-        if let Some((_, base)) = &target.receiver {
-            own = base.deep();
+        if let Some((of, base)) = &target.receiver {
+            // What is in named fields of an object is not what its other methods give.
+            let is_object = matches!(base.what, What::Instance(_)) || base.path.is_some() || self.is_this(*of);
+            own = if is_object { base.outer() } else { base.deep() };
         } else if target.name.is_none() {
             own = target.value.deep();
         }
@@ -467,12 +382,17 @@ impl<'m> Run<'m> {
             taints = None;
         }
         let predicate = ["is_", "has_", "can_"].iter().any(|p| word.starts_with(p))
-            || (word.len() > 2
-                && (word.starts_with("is") || word.starts_with("has"))
-                && word.as_bytes().get(if word.starts_with("is") { 2 } else { 3 }).is_some_and(u8::is_ascii_uppercase))
+            || (word.len() > 2 && (word.starts_with("is") || word.starts_with("has")) && word.as_bytes().get(if word.starts_with("is") { 2 } else { 3 }).is_some_and(u8::is_ascii_uppercase))
             || word.ends_with('?');
         if predicate {
             return Value::default();
+        }
+        if says_number(word) {
+            return self.number(&join_taints(&own, &taints));
+        }
+        if own.is_none() && self.is_doubtful(word, target) {
+            let doubt = |t: &Taint| Taint { is_doubted: true, ..t.clone() };
+            taints = taints.map(|l| l.iter().map(doubt).collect::<Vec<_>>().into());
         }
         taints = join_taints(&own, &taints);
         if taints.is_none() {
@@ -481,11 +401,43 @@ impl<'m> Run<'m> {
         self.through(Value::tainted(taints), span)
     }
 
+    /// Returns true for a function of the project in another file, whose effect on data is not known.
+    fn is_doubtful(&self, word: &str, target: &Callee) -> bool {
+        use super::FlowLanguage as L;
+        let lower = word.to_ascii_lowercase();
+        let is_getter = ["get", "find", "load", "fetch", "list", "lookup", "export", "create", "update", "delete", "save", "search", "count", "resolve", "validate", "check", "parse", "build", "make", "dump", "render", "query"]
+            .iter()
+            .any(|p| lower.starts_with(p));
+        let root = target.path.map(|p| (self.paths.root_of(p), self.paths.text(p)));
+        match (self.language, &target.receiver, root) {
+            (L::C | L::Cpp, ..) => false,
+            (L::Java | L::Kotlin | L::CSharp, Some(_), Some((Root::Unknown, _))) => is_getter,
+            (L::Java | L::Kotlin | L::CSharp, Some(_), _) => is_getter && !self.is_known_module(target),
+            (L::Java | L::Kotlin | L::CSharp, None, _) => is_getter,
+            (_, Some(_), Some((Root::Unknown, _))) => true,
+            (L::Php, None, _) => word.contains(|c: char| c.is_ascii_uppercase()),
+            (L::Ruby, None, _) => word.starts_with(|c: char| c.is_ascii_lowercase()),
+            (_, None, Some((Root::Free, _))) => false,
+            (_, _, Some(_)) => !self.is_known_module(target),
+            _ => false,
+        }
+    }
+
+    /// Returns true for modules that the tables know, and for those of the language.
+    fn is_known_module(&self, target: &Callee) -> bool {
+        let Some(path) = target.path else { return false };
+        let text = self.paths.text(path);
+        let first = text.split('.').next().unwrap_or_default();
+        if self.language == super::FlowLanguage::Go && !text.contains('/') {
+            return true;
+        }
+        let is = |p: &str| p == first || p.starts_with(first) && p.as_bytes().get(first.len()).is_some_and(|b| matches!(b, b'.' | b'/'));
+        self.table.usual.iter().any(|p| is(p)) || self.table.patterns.iter().any(|p| is(p.prefix))
+    }
+
     /// `require("x")`: the module.
     fn module_of(&mut self, word: &str, target: &Callee, given: &[Given]) -> Option<Value> {
-        if !matches!(word, "require" | "import" | "__import__" | "import_module")
-            || target.receiver.is_some() && word != "import_module"
-        {
+        if !matches!(word, "require" | "import" | "__import__" | "import_module") || target.receiver.is_some() && word != "import_module" {
             return None;
         }
         let name = given.first()?.value.constant.as_ref()?.text()?.clone();
@@ -544,9 +496,7 @@ impl<'m> Run<'m> {
                 // A record: the arguments are in it.
                 for a in given {
                     match a.keyword {
-                        Some(k) => {
-                            object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone())
-                        }
+                        Some(k) => object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone()),
                         None => object.taints = join_taints(&object.taints, &a.value.deep()),
                     }
                 }
@@ -569,13 +519,7 @@ impl<'m> Run<'m> {
     }
 
     /// Calls a function with arguments. Returns its result and the object after it.
-    pub(super) fn invoke(
-        &mut self,
-        f: FunctionId,
-        this: Option<Value>,
-        given: &[Given],
-        span: Span,
-    ) -> (Value, Option<Value>) {
+    pub(super) fn invoke(&mut self, f: FunctionId, this: Option<Value>, given: &[Given], span: Span) -> (Value, Option<Value>) {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
         let running = self.frames.iter().filter(|x| x.function.is_some()).count();
         let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
@@ -602,7 +546,7 @@ impl<'m> Run<'m> {
             return out;
         }
         let params = self.bound(f, given, span);
-        let (v, after) = self.body(f, this, params, false);
+        let (v, after) = self.body(f, this, params, Vec::new());
         let v = match function.ty {
             Some(ty) if v.path.is_none() => self.typed(v, ty),
             _ => v,
@@ -612,6 +556,56 @@ impl<'m> Run<'m> {
         }
         self.leave();
         (v, after)
+    }
+
+    /// Returns the function of this file that a callee is.
+    pub(super) fn local_function(&mut self, callee: ExprId) -> Option<FunctionId> {
+        let what = match &self.module.expr(callee).kind {
+            ExprKind::Name(name) => self.callable_name(*name).what,
+            ExprKind::Member { of, name } => {
+                let base = self.quiet(*of);
+                self.callable(&base, *name).what
+            }
+            _ => What::Other,
+        };
+        match what {
+            What::Function(f) => Some(f),
+            _ => None,
+        }
+    }
+
+    /// Returns the kinds that each argument is harmless for if a function returns with an outcome.
+    pub(super) fn says(&mut self, f: FunctionId, given: &[Given], outcome: Option<bool>) -> Vec<u32> {
+        let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
+        let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
+        if is_recursive || given.iter().all(|a| a.value.taints.is_none()) || !self.enter() {
+            return Vec::new();
+        }
+        let params = self.bound(f, given, function.span);
+        let before: Vec<Value> = params.clone();
+        let this = self.env.get(THIS).cloned();
+        self.silence += 1;
+        self.wanted = outcome;
+        let ends = self.body_ends(f, this, params);
+        self.wanted = None;
+        self.silence -= 1;
+        self.leave();
+        let Some(ends) = ends else { return Vec::new() };
+        let mut out = Vec::new();
+        for (p, old) in function.params.iter().zip(before) {
+            let new = p.name.and_then(|n| ends.get(n));
+            out.push(match (new, &old.taints) {
+                (Some(new), Some(_)) => kinds_between(&old, new),
+                _ => 0,
+            });
+        }
+        out
+    }
+
+    fn body_ends(&mut self, f: FunctionId, this: Option<Value>, params: Vec<Value>) -> Option<Env> {
+        let kept = self.last_ends.take();
+        self.body(f, this, params, Vec::new());
+        std::mem::replace(&mut self.last_ends, kept)
     }
 
     /// Returns the values of the parameters of a call.
@@ -625,7 +619,7 @@ impl<'m> Run<'m> {
             let v = if let Some(a) = named {
                 a.value.clone()
             } else if p.is_variadic {
-                let mut list = Value::collection(Items { is_list: true, ..Items::default() });
+                let mut list = Value::collection(Items::list());
                 positional.by_ref().for_each(|a| list.push(a.value.clone()));
                 for a in given.iter().filter(|a| a.keyword.is_some()) {
                     list.taints = join_taints(&list.taints, &a.value.taints);
@@ -655,13 +649,7 @@ impl<'m> Run<'m> {
     }
 
     /// Runs a function's body with values of its parameters.
-    pub(super) fn body(
-        &mut self,
-        f: FunctionId,
-        this: Option<Value>,
-        params: Vec<Value>,
-        is_handler: bool,
-    ) -> (Value, Option<Value>) {
+    pub(super) fn body(&mut self, f: FunctionId, this: Option<Value>, params: Vec<Value>, frameworks: Vec<&'static str>) -> (Value, Option<Value>) {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
         let outer = (self.env.clone(), self.is_alive);
@@ -672,13 +660,7 @@ impl<'m> Run<'m> {
         if let Some(t) = this {
             self.env.set(THIS, t);
         }
-        self.frames.push(Frame {
-            function: Some(f),
-            class: function.class,
-            receiver: function.receiver,
-            is_handler,
-            ..Frame::default()
-        });
+        self.frames.push(Frame { function: Some(f), class: function.class, receiver: function.receiver, frameworks, outcome: self.wanted.take(), ..Frame::default() });
         for (p, v) in function.params.iter().zip(params) {
             if let Some(name) = p.name {
                 self.env.set(name, v.clone());
@@ -696,10 +678,14 @@ impl<'m> Run<'m> {
         };
         let count = function.body.len() - usize::from(last.is_some());
         self.block(function.body.get(..count).unwrap_or_default());
+        // Without a value it is not what a condition asks for.
+        if self.is_alive && last.is_none() && self.frame().outcome == Some(true) {
+            self.is_alive = false;
+        }
         if self.is_alive {
             let v = last.map(|id| self.eval(id)).unwrap_or_default();
             if last.is_some() || self.frame().result.is_none() {
-                if is_handler && let Some(id) = last {
+                if !self.frame().frameworks.is_empty() && let Some(id) = last {
                     self.check_returned(id, &v, function.span);
                 }
                 self.give_value(v);
@@ -714,12 +700,13 @@ impl<'m> Run<'m> {
                 frame.ends = super::run::join_envs(frame.ends.take(), Some(env));
             }
         }
-        let frame = self.frames.pop().unwrap_or_default();
+        let mut frame = self.frames.pop().unwrap_or_default();
         (self.env, self.is_alive) = outer;
         if is_nested && let Some(ends) = &frame.ends {
             let names: Vec<Sym> = function.params.iter().filter_map(|p| p.name).collect();
             self.env.absorb(ends, &names);
         }
+        self.last_ends = frame.ends.take();
         (frame.result.unwrap_or_default(), frame.this)
     }
 
@@ -745,17 +732,8 @@ impl<'m> Run<'m> {
 
     /// Runs a function for each item of what a method is called on. Returns the method's result, if it is made of the
     /// function's results.
-    fn run_iteration(
-        &mut self,
-        word: &str,
-        f: FunctionId,
-        a: &Given,
-        target: &Callee,
-        given: &[Given],
-        span: Span,
-    ) -> Option<Value> {
-        let is_whole =
-            matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
+    fn run_iteration(&mut self, word: &str, f: FunctionId, a: &Given, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
+        let is_whole = matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
         let mut item = Value::default();
         if let Some((_, base)) = &target.receiver {
             item = if is_whole { base.clone() } else { self.element(base, span) };
@@ -774,9 +752,7 @@ impl<'m> Run<'m> {
         let (v, _) = self.invoke(f, this, many.get(..count.min(params.max(1))).unwrap_or_default(), span);
         match word {
             "then" | "let" | "run" | "with" | "use" | "reduce" | "inject" => Some(v),
-            "map" | "flatMap" | "select" | "collect" | "Select" | "array_map" | "mapNotNull"
-                if target.receiver.is_some() || word == "array_map" =>
-            {
+            "map" | "flatMap" | "select" | "collect" | "Select" | "array_map" | "mapNotNull" if target.receiver.is_some() || word == "array_map" => {
                 if word == "select" && self.language == super::FlowLanguage::Ruby {
                     return None;
                 }
@@ -803,28 +779,43 @@ impl<'m> Run<'m> {
     }
 }
 
+/// Returns the kinds that data became harmless for.
+fn kinds_between(old: &Value, new: &Value) -> u32 {
+    let mut out = u32::MAX;
+    for t in old.taints.iter().flat_map(|l| l.iter()) {
+        let now = new.taints.iter().flat_map(|l| l.iter()).find(|n| n.origin == t.origin);
+        out &= now.map_or(u32::MAX, |n| n.clean & !t.clean);
+    }
+    out
+}
+
+/// Returns true if a function's name says that it gives a number or a truth value.
+fn says_number(word: &str) -> bool {
+    let mut words: Vec<String> = Vec::new();
+    for c in word.chars() {
+        match words.last_mut() {
+            Some(w) if !c.is_ascii_uppercase() && c != '_' => w.push(c),
+            _ if c == '_' => words.push(String::new()),
+            _ => words.push(c.to_ascii_lowercase().to_string()),
+        }
+    }
+    let is = |w: &String| matches!(w.as_str(), "bool" | "boolean" | "int" | "integer" | "float" | "number" | "numeric" | "strtobool" | "timestamp" | "duration" | "timedelta" | "datetime" | "uuid");
+    words.len() < 5 && words.iter().any(is)
+}
+
 /// A function of unknown content whose name says that it makes data harmless.
 fn by_name(word: &str, v: Value) -> Value {
     let lower = word.to_ascii_lowercase();
-    let starts = [
-        "sanitiz",
-        "sanitis",
-        "escape",
-        "quote",
-        "htmlescape",
-        "encode",
-        "purify",
-        "clean",
-        "strip_tags",
-        "slugify",
-        "whitelist",
-        "normalize_and_check",
-    ];
+    let starts = ["sanitiz", "sanitis", "escape", "quote", "htmlescape", "encode", "purify", "clean", "strip_tags", "slugify", "whitelist", "normalize_and_check"];
     if lower.starts_with("unescape") || lower.starts_with("decode") || lower == "encode" || lower == "normalize" {
         return v;
     }
     if lower.starts_with("encodeuri") || lower.contains("urlencode") {
         let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Html.bit() | Kind::Header.bit() | Kind::Log.bit();
+        return v.clean(kinds);
+    }
+    if lower.contains("safe") && !lower.contains("unsafe") {
+        let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit() | Kind::Html.bit() | Kind::ZipSlip.bit();
         return v.clean(kinds);
     }
     if starts.iter().any(|s| lower.starts_with(s)) || lower.contains("sanitize") || lower.contains("escape") {

@@ -232,6 +232,11 @@ impl<'m> Run<'m> {
         if v.what != What::Other || v.items.is_some() || v.constant.is_some() {
             return v;
         }
+        // A declared type says more than the name.
+        let is_typed = matches!(self.language, FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp);
+        if is_typed && v.path.is_some_and(|p| self.paths.text(p).starts_with(|c: char| c.is_ascii_uppercase())) {
+            return v;
+        }
         let is_unknown = v.path.is_none_or(|p| self.paths.root_of(p) != Root::Known);
         if !is_unknown {
             return v;
@@ -319,7 +324,9 @@ impl<'m> Run<'m> {
                 return self.conventional(v, name);
             }
         }
-        if matches!(word, "length" | "size" | "Length" | "Count") && base.taints.is_some() {
+        let is_script = matches!(self.language, FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx);
+        let is_size = word == "length" || word == "Length" || (matches!(word, "size" | "Count") && !is_script);
+        if is_size && base.taints.is_some() {
             return self.number(&base.taints);
         }
         let path = self.paths.member(base.path, name, word);
@@ -350,8 +357,12 @@ impl<'m> Run<'m> {
                 if self.paths.hits(member).is_empty() {
                     let item = base.item(key.as_ref());
                     let list = self.paths.member(Some(path), Sym(u32::MAX - 1), "[]");
-                    let path = if self.paths.hits(list).is_empty() { member } else { list };
-                    self.read(path, item, span)
+                    if self.paths.hits(list).is_empty() {
+                        // An item keeps the type that the tables give the collection.
+                        let is_type = self.paths.root_of(path) == Root::Known && !self.paths.is_call(path);
+                        return Value { path: Some(if is_type { path } else { member }), ..item };
+                    }
+                    self.read(list, item, span)
                 } else {
                     self.read(member, base.item(key.as_ref()), span)
                 }
@@ -574,7 +585,8 @@ impl<'m> Run<'m> {
     }
 
     fn collection(&mut self, list: &'m [Item]) -> Value {
-        let mut v = Value::collection(Items { is_list: list.iter().all(|i| i.key.is_none()), ..Items::default() });
+        let mut v =
+            Value::collection(if list.iter().all(|i| i.key.is_none()) { Items::list() } else { Items::default() });
         for item in list {
             let value = self.eval(item.value);
             if item.is_spread {
@@ -603,6 +615,15 @@ impl<'m> Run<'m> {
     fn spread(&mut self, v: &mut Value, from: &Value) {
         v.taints = join_taints(&v.taints, &from.taints);
         let Some(items) = &from.items else {
+            // It may replace every key.
+            if from.taints.is_some()
+                && let Some(items) = &v.items
+            {
+                let old: Vec<(Key, Value)> = items.keys.iter().filter(|(k, _)| matches!(k, Key::Text(_))).map(|(k, w)| (k.clone(), w.clone())).collect();
+                for (k, w) in old {
+                    v.put(Some(k), Value { constant: None, ..w.with(&from.taints) });
+                }
+            }
             v.put(None, Value::tainted(from.taints.clone()));
             return;
         };

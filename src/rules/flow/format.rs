@@ -183,7 +183,6 @@ pub(crate) enum Params {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Handler {
     #[serde(default)]
-    #[expect(dead_code, reason = "for readers of the table")]
     pub(crate) framework: Option<String>,
     #[serde(default)]
     pub(crate) decorator: Vec<String>,
@@ -592,7 +591,8 @@ fn handler(h: &Handler) -> String {
         l.iter().map(|p| p.trim_start_matches('@').trim_end_matches("()").to_owned()).collect()
     };
     format!(
-        "Handler {{ decorator: &{:?}, callee: &{:?}, annotation: &{:?}, param_type: &{:?}, param_name: &{:?}, function: &{:?}, base: &{:?}, class_annotation: &{:?}, params: {params}, ty: {}, label: {:?}, kind: {kind}, not_type: &{:?}, except_default: &{:?}, clean: {}, returns: &{:?}, when: {} }}",
+        "Handler {{ framework: {:?}, decorator: &{:?}, callee: &{:?}, annotation: &{:?}, param_type: &{:?}, param_name: &{:?}, function: &{:?}, base: &{:?}, class_annotation: &{:?}, params: {params}, ty: {}, label: {:?}, kind: {kind}, not_type: &{:?}, except_default: &{:?}, clean: {}, returns: &{:?}, when: {} }}",
+        h.framework.as_deref().unwrap_or_default(),
         strip(&h.decorator),
         strip(&h.callee),
         strip(&h.annotation),
@@ -638,13 +638,13 @@ fn sink(patterns: &mut Vec<(String, String)>, i: usize, s: &Sink) -> String {
         _ => None,
     };
     format!(
-        "Sink {{ kind: {kind}, label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {}, late: {}, cwe: {:?}, confidence: {} }}",
+        "Sink {{ kind: {kind}, label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {:?}, late: {}, cwe: {:?}, confidence: {} }}",
         s.label,
         conditions_of(&s.when),
         conditions_of(&s.unless),
         s.element,
         s.literal.unwrap_or(true),
-        s.returns.is_some(),
+        s.returns.as_ref().map(constant),
         s.late,
         s.cwe,
         confidence(&s.confidence),

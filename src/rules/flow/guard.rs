@@ -2,7 +2,7 @@
 
 use super::paths::Calling;
 use super::run::Run;
-use super::shape::{Arg, ExprId, ExprKind, Op, Sym};
+use super::shape::{Arg, ExprId, ExprKind, FunctionId, Op, Sym};
 use super::sink::{CallInfo, Given};
 use super::table::{Place, Role};
 use super::value::{Const, Env, Value, What};
@@ -45,7 +45,12 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
         ExprKind::Binary { op: op @ (Op::In | Op::NotIn), left, right } => {
             if (*op == Op::In) == truth && is_fixed(run, *right) {
                 cleanse(run, *left, ALL);
-            } else if (*op == Op::In) != truth {
+            } else if (*op == Op::In) == truth {
+                // `base in path.resolve().parents`.
+                if matches!(&module.expr(*right).kind, ExprKind::Member { name, .. } if module.word(*name) == "parents") {
+                    cleanse(run, *right, Kind::Path.bit() | Kind::ZipSlip.bit());
+                }
+            } else {
                 lacks(run, *right, *left);
             }
         }
@@ -57,15 +62,25 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
                 _ => {}
             }
         }
-        // `indexOf(x) >= 0`, `> -1`.
-        ExprKind::Binary { op: op @ (Op::GreaterEqual | Op::Greater | Op::Less), left, .. } => {
-            if (*op != Op::Less) == truth {
+        // `indexOf(x) >= 0`, `> -1`; in C, a size within bounds.
+        ExprKind::Binary { op: op @ (Op::GreaterEqual | Op::Greater | Op::Less | Op::LessEqual), left, right } => {
+            let is_over = matches!(op, Op::GreaterEqual | Op::Greater) == truth;
+            if is_over {
                 index_of(run, *left);
+            }
+            if matches!(run.language, FlowLanguage::C | FlowLanguage::Cpp) {
+                let (small, large) = if is_over { (*right, *left) } else { (*left, *right) };
+                if run.quiet(large).deep().is_none() {
+                    cleanse(run, small, Kind::Memory.bit());
+                }
             }
         }
         ExprKind::IsType { of, ty } => {
-            if truth && super::run::is_number(module.word(*ty)) {
+            let word = module.word(*ty);
+            if truth && super::run::is_number(word) {
                 cleanse(run, *of, ALL);
+            } else if truth && matches!(word, "str" | "string" | "String") {
+                cleanse(run, *of, Kind::NoSql.bit() | Kind::MassAssignment.bit() | Kind::Prototype.bit());
             }
         }
         ExprKind::Call { callee, args } => called(run, test, *callee, args, truth),
@@ -128,6 +143,9 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
     for (of, other) in [(left, &b), (right, &a)] {
         match &other.constant {
             Some(Const::Int(-1)) if !is_equal => index_of(run, of),
+            // `x.indexOf("..") === -1`, `strpos($x, "..") === false`.
+            Some(Const::Int(-1)) => searched(run, of),
+            Some(Const::Bool(false)) if is_equal && is_prefix_search(run, of) => searched(run, of),
             Some(Const::Bool(t)) => assume(run, of, *t == is_equal),
             // `re.match(p, x) is None`.
             Some(Const::Null) => assume(run, of, !is_equal),
@@ -183,10 +201,18 @@ fn callee_name<'a>(run: &'a Run<'_>, id: ExprId) -> Option<&'a str> {
 }
 
 fn is_prefix_search(run: &Run<'_>, id: ExprId) -> bool {
-    matches!(
-        callee_name(run, id),
-        Some("strpos" | "indexOf" | "stripos" | "strncmp" | "compare" | "find" | "IndexOf" | "mb_strpos")
-    )
+    matches!(callee_name(run, id), Some("strpos" | "indexOf" | "stripos" | "strncmp" | "compare" | "find" | "IndexOf" | "mb_strpos"))
+}
+
+/// A text in which a part was not found.
+fn searched(run: &mut Run<'_>, id: ExprId) {
+    let module = run.module;
+    let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
+    match (&module.expr(*callee).kind, args.as_slice()) {
+        (ExprKind::Member { of, .. }, [part]) => lacks(run, *of, part.value),
+        (_, [text, part, ..]) => lacks(run, text.value, part.value),
+        _ => {}
+    }
 }
 
 /// `strpos(x, base) === 0`, `x.indexOf(base) === 0`, `strncmp(x, base, n) == 0`.
@@ -221,10 +247,7 @@ fn is_fixed(run: &mut Run<'_>, id: ExprId) -> bool {
     match &v.items {
         Some(_) => true,
         // A constant of the module, a setting, a field.
-        None => matches!(
-            run.module.expr(id).kind,
-            ExprKind::Name(_) | ExprKind::Member { .. } | ExprKind::Call { .. } | ExprKind::Collection(_)
-        ),
+        None => matches!(run.module.expr(id).kind, ExprKind::Name(_) | ExprKind::Member { .. } | ExprKind::Call { .. } | ExprKind::Collection(_)),
     }
 }
 
@@ -238,7 +261,11 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
     };
     let word = module.word(name);
     let base = of.map(|o| run.quiet(o));
-    if tabled(run, id, (of, base.as_ref(), name), args, truth) {
+    if tabled(run, id, (of, base.as_ref(), name), args, truth) && !is_regex_word(word) {
+        return;
+    }
+    if let Some(f) = run.local_function(callee) {
+        local_check(run, f, args, Some(truth));
         return;
     }
     let first = args.first().map(|a| a.value);
@@ -249,17 +276,23 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
             }
             return;
         }
-        "isEmpty" | "empty" | "isset" | "isBlank" | "is_null" | "IsNullOrEmpty" | "IsNullOrWhiteSpace" | "nil?"
-        | "blank?" | "present?" | "isNotBlank" | "isNotEmpty" | "len" | "endsWith" | "endswith" | "end_with?"
-        | "HasSuffix" | "exists" | "isFile" | "isfile" | "bool" | "Boolean" | "is_string" | "file_exists" => return,
+        "isEmpty" | "empty" | "isset" | "isBlank" | "is_null" | "IsNullOrEmpty" | "IsNullOrWhiteSpace" | "nil?" | "blank?"
+        | "present?" | "isNotBlank" | "isNotEmpty" | "len" | "endsWith" | "endswith" | "end_with?" | "HasSuffix" | "exists" | "isFile"
+        | "isfile" | "bool" | "Boolean" | "is_string" | "file_exists" => return,
         _ => {}
     }
     if !truth {
-        if let (
-            "contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny" | "ContainsRune" | "has",
-            Some(first),
-        ) = (word, first)
-        {
+        if let ("startsWith" | "startswith" | "start_with?" | "StartsWith" | "HasPrefix" | "str_starts_with", Some(a)) = (word, first) {
+            let (text, part) = match (of, args.get(1)) {
+                (_, Some(p)) if matches!(word, "HasPrefix" | "str_starts_with") => (a, p.value),
+                (Some(of), _) => (of, a),
+                (None, _) => return,
+            };
+            if matches!(run.quiet(part).constant, Some(Const::Text(t)) if matches!(&*t, "//" | "/\\")) {
+                slashes(run, text, 2);
+            }
+        }
+        if let ("contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny" | "ContainsRune" | "has", Some(first)) = (word, first) {
             // `strings.Contains(x, "..")`, `x.contains("..")`.
             match (of, args.get(1)) {
                 (_, Some(part)) => lacks(run, first, part.value),
@@ -271,9 +304,8 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
     }
     match word {
         // Membership in what the program chose.
-        "includes" | "contains" | "has" | "include?" | "containsKey" | "hasOwnProperty" | "Contains"
-        | "ContainsKey" | "member?" | "key?" | "has_key?" | "containsValue" | "hasOwn" | "is_member" | "Includes"
-        | "any" => {
+        "includes" | "contains" | "has" | "include?" | "containsKey" | "hasOwnProperty" | "Contains" | "ContainsKey" | "member?"
+        | "key?" | "has_key?" | "containsValue" | "hasOwn" | "is_member" | "Includes" | "any" => {
             if word == "hasOwn" || word == "any" {
                 if let Some(key) = args.get(1) {
                     cleanse(run, key.value, ALL);
@@ -290,43 +322,44 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
                 cleanse(run, first, ALL);
             }
         }
-        "startsWith" | "startswith" | "start_with?" | "StartsWith" | "hasPrefix" | "str_starts_with"
-        | "starts_with" | "HasPrefix" | "is_relative_to" | "IsSubPathOf" | "isRelativeTo" => {
+        "startsWith" | "startswith" | "start_with?" | "StartsWith" | "hasPrefix" | "str_starts_with" | "starts_with" | "HasPrefix"
+        | "is_relative_to" | "IsSubPathOf" | "isRelativeTo" => {
             let kinds = Kind::Path.bit() | Kind::Url.bit() | Kind::Redirect.bit() | Kind::ZipSlip.bit();
             let is_function = matches!(word, "HasPrefix" | "str_starts_with") || of.is_none();
             if let Some(target) = if is_function { first } else { of } {
                 prefix_check(run, target, if is_function { args.get(1).map(|a| a.value) } else { first }, kinds);
             }
         }
-        "isdigit" | "isalnum" | "isnumeric" | "isdecimal" | "isalpha" | "isidentifier" | "isInteger" | "isFinite"
-        | "is_numeric" | "is_int" | "ctype_digit" | "ctype_alnum" | "ctype_alpha" | "ctype_xdigit" | "isNumeric"
-        | "isAlphanumeric" | "isUUID" | "isInt" | "isAlpha" | "isNaN" => {
-            let target = if matches!(
-                word,
-                "isInteger" | "isFinite" | "isNumeric" | "isUUID" | "isInt" | "isAlphanumeric" | "isAlpha" | "isNaN"
-            ) {
-                first
-            } else {
-                of.filter(|_| first.is_none()).or(first)
-            };
+        "isdigit" | "isalnum" | "isnumeric" | "isdecimal" | "isalpha" | "isidentifier" | "isInteger" | "isFinite" | "is_numeric" | "is_int"
+        | "ctype_digit" | "ctype_alnum" | "ctype_alpha" | "ctype_xdigit" | "isNumeric" | "isAlphanumeric" | "isUUID" | "isInt" | "isAlpha" | "isNaN" => {
+            let target = if matches!(word, "isInteger" | "isFinite" | "isNumeric" | "isUUID" | "isInt" | "isAlphanumeric" | "isAlpha" | "isNaN") { first } else { of.filter(|_| first.is_none()).or(first) };
             if let Some(t) = target.filter(|_| word != "isNaN") {
                 cleanse(run, t, ALL);
             }
         }
-        "test" | "match" | "fullmatch" | "matches" | "preg_match" | "match?" | "IsMatch" | "MatchString" | "find"
-        | "search" | "is_match" | "lookingAt" | "matchEntire" | "containsMatchIn" => regex_check(run, word, of, args),
+        "find" | "search" | "is_match" | "lookingAt" | "containsMatchIn" => regex_check(run, word, of, args),
+        _ if is_regex_word(word) => regex_check(run, word, of, args),
         _ => by_name(run, word, of, args),
     }
 }
 
+fn is_regex_word(word: &str) -> bool {
+    matches!(word, "test" | "match" | "fullmatch" | "matches" | "preg_match" | "match?" | "IsMatch" | "MatchString" | "matchEntire")
+}
+
+/// A check by a function of this file: what it says about its parameters, it says about the arguments.
+fn local_check(run: &mut Run<'_>, f: FunctionId, args: &[Arg], truth: Option<bool>) {
+    if run.frames.len() > 5 {
+        return;
+    }
+    let given: Vec<Given> = args.iter().map(|a| run.given(a)).collect();
+    for (a, kinds) in args.iter().zip(run.says(f, &given, truth)) {
+        cleanse(run, a.value, kinds);
+    }
+}
+
 /// Returns true if the table has a guard for the call.
-fn tabled(
-    run: &mut Run<'_>,
-    id: ExprId,
-    callee: (Option<ExprId>, Option<&Value>, Sym),
-    args: &[Arg],
-    truth: bool,
-) -> bool {
+fn tabled(run: &mut Run<'_>, id: ExprId, callee: (Option<ExprId>, Option<&Value>, Sym), args: &[Arg], truth: bool) -> bool {
     let module = run.module;
     let (of, base, name) = callee;
     let path = match (of, base) {
@@ -377,17 +410,17 @@ fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: 
     if let Some(data) = b.deep() {
         let own = run.quiet(target).deep();
         let is_own = |origin: u32| own.iter().any(|o| o.iter().any(|t| t.origin == origin));
-        if data
-            .iter()
-            .any(|t| t.proof == super::Proof::Request || (t.proof > super::Proof::Unknown && is_own(t.origin)))
-        {
+        if data.iter().any(|t| t.proof == super::Proof::Request || (t.proof > super::Proof::Unknown && is_own(t.origin))) {
             return;
         }
     }
     let mut kinds = kinds;
     if let Some(Const::Text(t)) = &b.constant {
         // `/` alone also starts `//evil.example`; a scheme alone fixes no host.
-        if matches!(&**t, "/" | "http" | "http://" | "https://" | "https" | "") {
+        if &**t == "/" {
+            return slashes(run, target, 1);
+        }
+        if matches!(&**t, "http" | "http://" | "https://" | "https" | "") {
             return;
         }
         if t.starts_with("http") && super::constant::fixed_by(t) == 0 {
@@ -399,6 +432,15 @@ fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: 
         }
     }
     cleanse(run, target, kinds);
+}
+
+/// A text that starts with `/` (1) and not with `//` (2) is a path on this site.
+fn slashes(run: &mut Run<'_>, text: ExprId, which: u64) {
+    let hash = hash(run, text);
+    run.env.check(hash.wrapping_add(which), 1);
+    if run.env.checks(hash.wrapping_add(3 - which)) != 0 {
+        cleanse(run, text, Kind::Redirect.bit() | Kind::Url.bit());
+    }
 }
 
 /// Regular expressions that only let harmless text pass.
@@ -426,11 +468,7 @@ fn regex_check(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) 
         return by_name(run, word, of, args);
     };
     let Some(Const::Text(p) | Const::Regex(p)) = values.get(at).and_then(|v| v.constant.clone()) else { return };
-    let p: &str = if word == "preg_match" {
-        p.get(1..).and_then(|r| r.rsplit_once(|c: char| !c.is_ascii_alphabetic())).map_or("", |r| r.0)
-    } else {
-        &p
-    };
+    let p: &str = if word == "preg_match" { p.get(1..).and_then(|r| r.rsplit_once(|c: char| !c.is_ascii_alphabetic())).map_or("", |r| r.0) } else { &p };
     // Python's `match` is anchored at the start.
     let anchored;
     let p = if word == "match" && run.language == FlowLanguage::Python && !p.starts_with('^') {
@@ -518,20 +556,7 @@ fn lets_pass(body: &str, c: char) -> bool {
 /// A function whose name says that it checks.
 fn by_name(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
     let lower = word.to_ascii_lowercase();
-    let says = [
-        "valid",
-        "safe",
-        "allow",
-        "whitelist",
-        "permit",
-        "trusted",
-        "is_local",
-        "islocal",
-        "authoriz",
-        "within",
-        "inside",
-        "known",
-    ];
+    let says = ["valid", "safe", "allow", "whitelist", "permit", "trusted", "is_local", "islocal", "authoriz", "within", "inside", "known"];
     if !says.iter().any(|w| lower.contains(w)) || lower.contains("unsafe") || lower.contains("invalid") {
         return;
     }
@@ -560,16 +585,19 @@ pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
         ExprKind::Member { of, name } => (Some(*of), *name),
         _ => return,
     };
+    if let Some(f) = run.local_function(*callee) {
+        return local_check(run, f, args, None);
+    }
     let lower = module.word(name).to_ascii_lowercase();
-    if matches!(
-        lower.as_str(),
-        "abort" | "exit" | "die" | "_exit" | "halt" | "panic" | "notfound" | "fatal" | "fatalf" | "log_fatal"
-    ) {
+    if matches!(lower.as_str(), "abort" | "exit" | "die" | "_exit" | "halt" | "panic" | "notfound" | "fatal" | "fatalf" | "log_fatal") {
         let base = of.map(|o| run.quiet(o));
         if base.is_none_or(|b| b.what == What::Other) {
             run.is_alive = false;
         }
         return;
+    }
+    if let ("relative_to", Some(of)) = (lower.as_str(), of) {
+        return cleanse(run, of, Kind::Path.bit() | Kind::ZipSlip.bit());
     }
     let starts = ["validate", "assert", "ensure", "require", "verify", "check"];
     let says = ["valid", "safe", "allow", "path", "url", "host", "name", "permit", "trusted", "input", "within"];
@@ -620,7 +648,8 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
             match &module.expr(*callee).kind {
                 // `x.lower() in NAMES`, `os.path.realpath(x).startswith(base)`.
                 ExprKind::Member { of, name } => {
-                    let kinds = kept(kinds, module.word(*name));
+                    let is_paths = matches!(&module.expr(*of).kind, ExprKind::Name(n) if matches!(module.word(*n), "Paths" | "Path"));
+                    let kinds = kept(kinds, if is_paths { "Path" } else { module.word(*name) });
                     if kinds != 0 {
                         cleanse(run, *of, kinds);
                         args.iter().for_each(|a| cleanse(run, a.value, kinds));
@@ -650,46 +679,18 @@ pub(super) fn transparent(word: &str) -> u32 {
     let path = Kind::Path.bit() | Kind::ZipSlip.bit();
     let url = Kind::Url.bit() | Kind::Redirect.bit();
     match word {
-        "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString" | "str" | "String"
-        | "downcase" | "upcase" | "strtolower" | "strtoupper" | "ToLower" | "ToUpper" | "to_s" | "Trim"
-        | "TrimSpace" | "casefold" | "to_sym" | "ToString" | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft"
-        | "rstrip" | "lstrip" | "chomp" => ALL,
-        "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath" | "getAbsolutePath" | "toAbsolutePath"
-        | "toRealPath" | "toPath" | "getCanonicalFile" | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join"
-        | "commonpath" | "commonprefix" | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path"
-        | "cleanpath" | "Path" | "File" | "get" | "Join" | "Combine" | "absolute" | "absolutePath"
-        | "canonicalPath" | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName" | "fullName"
-        | "weakly_canonical" | "canonical" | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath"
-        | "as_posix" | "relative_to" => path,
+        "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString" | "str" | "String" | "downcase" | "upcase"
+        | "strtolower" | "strtoupper" | "ToLower" | "ToUpper" | "to_s" | "Trim" | "TrimSpace" | "casefold" | "to_sym" | "ToString"
+        | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft" | "rstrip" | "lstrip" | "chomp" => ALL,
+        "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath" | "getAbsolutePath" | "toAbsolutePath" | "toRealPath"
+        | "toPath" | "getCanonicalFile" | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join" | "commonpath" | "commonprefix"
+        | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path" | "cleanpath" | "Path" | "File" | "Join" | "Combine"
+        | "absolute" | "absolutePath" | "canonicalPath" | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName" | "fullName" | "weakly_canonical" | "canonical"
+        | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath" | "as_posix" | "relative_to" => path,
         "normalize" => path | url,
-        "urlparse"
-        | "urlsplit"
-        | "URL"
-        | "URI"
-        | "getHost"
-        | "hostname"
-        | "host"
-        | "Hostname"
-        | "netloc"
-        | "create"
-        | "Parse"
-        | "parse_url"
-        | "getAuthority"
-        | "Uri"
-        | "origin"
-        | "Host"
-        | "authority"
-        | "parse"
-        | "PHP_URL_HOST"
-        | "scheme"
-        | "url_parse"
-        | "getHostName"
-        | "IsWellFormedUriString"
-        | "DnsSafeHost"
-        | "Authority"
-        | "ParseRequestURI"
-        | "toURI"
-        | "toURL" => url,
+        "urlparse" | "urlsplit" | "URL" | "URI" | "getHost" | "hostname" | "host" | "Hostname" | "netloc" | "create" | "Parse"
+        | "parse_url" | "getAuthority" | "Uri" | "origin" | "Host" | "authority" | "parse" | "PHP_URL_HOST" | "scheme" | "url_parse"
+        | "getHostName" | "IsWellFormedUriString" | "DnsSafeHost" | "Authority" | "ParseRequestURI" | "toURI" | "toURL" => url,
         _ => 0,
     }
 }

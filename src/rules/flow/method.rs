@@ -120,6 +120,19 @@ impl Run<'_> {
             "replace" | "replaceAll" | "gsub" | "sub" | "Replace" | "ReplaceAll" | "ReplaceAllString" | "translate" => {
                 Some(self.replaced(base, given))
             }
+            "match" | "fullmatch" | "matcher" | "exec" | "search" | "Match" | "matchEntire" => {
+                let patterns = std::iter::once(base).chain(given.iter().map(|a| &a.value));
+                let pattern = patterns.clone().find_map(|v| match &v.constant {
+                    Some(Const::Regex(p) | Const::Text(p)) => Some(Rc::clone(p)),
+                    _ => None,
+                })?;
+                let kinds = guard::strictness(&pattern, matches!(word, "fullmatch" | "matchEntire"));
+                if kinds == 0 {
+                    return None;
+                }
+                let data: Taints = patterns.fold(None, |t, v| join_taints(&t, &v.deep()));
+                Some(Value::tainted(data).clean(kinds))
+            }
             "compile" | "Compile" | "MustCompile" => {
                 let text = first?.value.constant.as_ref()?.text()?;
                 Some(Value::constant(Const::Regex(Rc::clone(text))))
@@ -132,7 +145,7 @@ impl Run<'_> {
                 {
                     return Some(one.value.clone());
                 }
-                let mut list = Value::collection(Items { is_list: true, ..Items::default() });
+                let mut list = Value::collection(Items::list());
                 given.iter().for_each(|a| list.push(a.value.clone()));
                 Some(list)
             }
@@ -190,7 +203,7 @@ impl Run<'_> {
                 first.cloned()
             }
             "listOf" | "arrayOf" | "setOf" | "mutableListOf" | "array" => {
-                let mut list = Value::collection(Items { is_list: true, ..Items::default() });
+                let mut list = Value::collection(Items::list());
                 given.iter().for_each(|a| list.push(a.value.clone()));
                 Some(list)
             }
@@ -205,7 +218,7 @@ impl Run<'_> {
             w if COLLECTIONS.contains(&w)
                 && given.iter().all(|a| a.value.taints.is_none() && a.value.items.is_none()) =>
             {
-                Some(Value::collection(Items { is_list: true, ..Items::default() }))
+                Some(Value::collection(Items::list()))
             }
             "len" | "strlen" | "count" | "bool" | "empty" | "isset" | "is_null" | "is_array" | "is_numeric"
             | "ctype_digit" | "in_array" | "isinstance" | "hasattr" | "ord" | "sizeof" => {
@@ -394,8 +407,7 @@ impl Run<'_> {
                     Some(Key::Int(i)) => *i,
                     Some(Key::Text(_)) => {
                         let v = base.item(key.as_ref());
-                        let items = Rc::make_mut(holder.items.as_mut()?);
-                        items.keys.remove(key.as_ref()?);
+                        holder.forget(key.as_ref()?);
                         self.store(place, holder);
                         return Some(v);
                     }
@@ -405,7 +417,7 @@ impl Run<'_> {
                 holder.remove(index)
             }
             "clear" | "Clear" => {
-                holder = Value::collection(Items { is_list: true, ..Items::default() });
+                holder = Value::collection(Items::list());
                 Value::default()
             }
             "get" | "elementAt" | "at" | "getProperty" | "ElementAt" | "firstElement" | "getFirst" | "first"

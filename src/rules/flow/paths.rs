@@ -149,16 +149,6 @@ impl Paths {
         format!("{}{dot}{}{call}", n.prefix, n.last)
     }
 
-    /// Returns the last word.
-    pub(super) fn last(&self, id: PathId) -> &str {
-        self.node(id).map_or("", |n| &n.last)
-    }
-
-    /// Returns what is before the last word.
-    pub(super) fn prefix(&self, id: PathId) -> &str {
-        self.node(id).map_or("", |n| &n.prefix)
-    }
-
     /// Returns where a path starts.
     pub(super) fn root_of(&self, id: PathId) -> Root {
         self.node(id).map_or(Root::Unknown, |n| n.root)
@@ -199,7 +189,8 @@ impl Paths {
             return !n.prefix.is_empty() && (prefix.is_empty() || ends_with(&n.prefix, prefix));
         }
         if prefix.is_empty() {
-            return n.prefix.is_empty() && n.root != Root::Unknown;
+            let is_package = n.calling == Calling::New && !n.prefix.starts_with('?') && !n.prefix.ends_with("()");
+            return (n.prefix.is_empty() || is_package) && n.root != Root::Unknown;
         }
         if n.prefix.is_empty() {
             return n.root == Root::Free && prefix == "Kernel" && self.language == FlowLanguage::Ruby;

@@ -37,8 +37,10 @@ pub(super) struct Frame {
     pub(super) this: Option<Value>,
     /// The variables at the returns.
     pub(super) ends: Option<Env>,
-    /// A handler's result goes to the client.
-    pub(super) is_handler: bool,
+    /// The frameworks that send the result to the client.
+    pub(super) frameworks: Vec<&'static str>,
+    /// Only returns with this outcome count, because a condition asks for it.
+    pub(super) outcome: Option<bool>,
     pub(super) loops: Vec<Loop>,
 }
 
@@ -78,6 +80,10 @@ pub(super) struct Run<'m> {
     pub(super) has_run: Vec<bool>,
     /// The file imports nothing and is short: a part of a file.
     pub(super) is_snippet: bool,
+    /// The outcome that a condition asks of the function that runs next.
+    pub(super) wanted: Option<bool>,
+    /// The variables at the end of the function that ran last.
+    pub(super) last_ends: Option<Env>,
     /// A condition is followed to the check whose outcome it is.
     pub(super) is_in_outcome: bool,
     /// Sources that were checked, and for which kinds.
@@ -296,7 +302,9 @@ impl<'m> Run<'m> {
         let v = self.eval(iterable);
         let span = self.module.expr(target).span;
         let item = self.element(&v, span);
-        let key_value = Value::tainted(v.taints.clone());
+        // The keys of a list that a call made are numbers.
+        let is_list = v.path.is_some_and(|p| self.paths.is_call(p));
+        let key_value = Value::tainted(v.taints.clone().filter(|_| !is_list));
         let before = self.env.clone();
         let mut out = Some(before);
         let mut digest = 0;
@@ -446,10 +454,20 @@ impl<'m> Run<'m> {
 
     fn give(&mut self, value: Option<ExprId>, span: Span) {
         let v = value.map(|id| self.eval(id)).unwrap_or_default();
-        if self.frame().is_handler
+        if !self.frame().frameworks.is_empty()
             && let Some(id) = value
         {
             self.check_returned(id, &v, span);
+        }
+        if let (Some(wanted), Some(id)) = (self.frame().outcome, value) {
+            match v.constant.as_ref().and_then(Const::truth) {
+                Some(is) if is != wanted => {
+                    self.is_alive = false;
+                    return;
+                }
+                Some(_) => {}
+                None => guard::assume(self, id, wanted),
+            }
         }
         self.give_value(v);
     }
@@ -514,7 +532,9 @@ impl<'m> Run<'m> {
         for f in &c.fields {
             self.run_marks(&f.marks);
         }
-        self.run_class(id);
+        if self.silence == 0 {
+            self.run_class(id);
+        }
     }
 
     /// Assigns to a target.
@@ -742,7 +762,7 @@ impl<'m> Run<'m> {
         if number == next {
             self.origins.push(Origin { span, label, proof });
         }
-        let taint = super::value::Taint { origin: number, proof, clean, is_built: false, trail: None };
+        let taint = super::value::Taint { origin: number, proof, clean, is_doubted: false, is_built: false, trail: None };
         Some(std::rc::Rc::new(vec![taint]))
     }
 

@@ -69,9 +69,7 @@ impl Run<'_> {
                 let spread = call.args.iter().take(usize::from(i) + 1).find(|a| a.is_spread);
                 out.extend(call.at(i).or(spread).map(from));
             }
-            Place::From(i) => {
-                out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from))
-            }
+            Place::From(i) => out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from)),
             Place::All => out.extend(call.args.iter().map(from)),
             Place::Spread => out.extend(call.args.iter().filter(|a| a.is_spread).map(from)),
             Place::Receiver => {
@@ -130,8 +128,7 @@ impl Run<'_> {
     /// Returns true if options are given that the file does not show.
     fn has_unknown_options(&self, call: &CallInfo<'_>) -> bool {
         call.args.iter().any(|a| {
-            a.is_spread
-                || (a.keyword.is_none() && a.value.items.as_ref().is_some_and(|i| i.rest.is_some() && !i.is_list))
+            a.is_spread || (a.keyword.is_none() && a.value.items.as_ref().is_some_and(|i| i.rest.is_some() && !i.is_list))
         })
     }
 
@@ -300,7 +297,7 @@ impl Run<'_> {
         if self.silence > 0 {
             return;
         }
-        self.found.entry((Subject::Rule(entry.rule), call.span.start)).or_insert(found);
+        self.keep(Subject::Rule(entry.rule), found);
     }
 
     fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
@@ -334,13 +331,15 @@ impl Run<'_> {
             if t.clean & kind.bit() != 0 {
                 continue;
             }
-            if t.proof == Proof::Unknown {
+            let is_strong = matches!(kind, Kind::Sql | Kind::Command | Kind::Code | Kind::Deserialization);
+            let proof = if t.is_doubted && !is_strong { Proof::Unknown } else { t.proof };
+            if proof == Proof::Unknown {
                 let is_total = matches!(kind, Kind::Command | Kind::Code | Kind::Deserialization);
                 if !sink.unknown.unwrap_or(t.is_built || is_total) {
                     continue;
                 }
             }
-            let cap = match (t.proof, is_wild) {
+            let cap = match (proof, is_wild) {
                 (Proof::Unknown, _) => Confidence::Low,
                 (Proof::Local, _) | (_, true) => Confidence::Medium,
                 (Proof::Request, false) => Confidence::High,
@@ -351,7 +350,7 @@ impl Run<'_> {
                 label: sink.label,
                 cwe: sink.cwe,
                 confidence: sink.confidence.min(cap),
-                proof: t.proof,
+                proof,
                 is_late: sink.late,
             };
             self.keep(Subject::Flow(kind), found);
@@ -399,19 +398,12 @@ impl Run<'_> {
     }
 
     /// Reports a value that is written to a name.
-    pub(super) fn check_written(
-        &mut self,
-        target: ExprId,
-        path: PathId,
-        receiver: Option<(ExprId, &Value)>,
-        value: &Value,
-    ) {
+    pub(super) fn check_written(&mut self, target: ExprId, path: PathId, receiver: Option<(ExprId, &Value)>, value: &Value) {
         if self.paths.hits(path).iter().all(|h| !h.write) {
             return;
         }
         let span = self.module.expr(target).span;
-        let given =
-            [Given { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
+        let given = [Given { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
         let call = CallInfo { args: &given, receiver, span: self.member_span(target, span) };
         self.check_call(path, &call, true);
     }
@@ -429,6 +421,22 @@ impl Run<'_> {
         if start < whole.end { Span { start, end: whole.end } } else { whole }
     }
 
+    /// Returns true for a variable, and for a call of a function that makes text of text.
+    fn is_text_call(&self, id: ExprId) -> bool {
+        let callee = match &self.module.expr(id).kind {
+            ExprKind::Call { callee, .. } => *callee,
+            ExprKind::Pass(of) => return self.is_text_call(*of),
+            ExprKind::New { .. } => return false,
+            _ => return true,
+        };
+        let name = match &self.module.expr(callee).kind {
+            ExprKind::Name(n) | ExprKind::Member { name: n, .. } => self.module.word(*n),
+            _ => return false,
+        };
+        let words = ["str", "format", "join", "encode", "decode", "replace", "strip", "get", "lower", "upper", "title", "toString", "concat", "render_template_string"];
+        words.contains(&name)
+    }
+
     /// Reports what a handler returns to the client.
     pub(super) fn check_returned(&mut self, id: ExprId, value: &Value, _span: Span) {
         let first = match &self.module.expr(id).kind {
@@ -444,15 +452,15 @@ impl Run<'_> {
         }
         let span = self.module.expr(id).span;
         // What a call makes of data is a text only if it is built.
-        if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_))
-            || value.path.is_some_and(|p| self.paths.is_call(p))
-        {
-            let is_shown =
-                |t: &&Taint| t.is_built || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end);
+        if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_)) || value.path.is_some_and(|p| self.paths.is_call(p)) {
+            let is_text = self.is_text_call(id);
+            let is_shown = |t: &&Taint| (t.is_built && is_text) || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end);
             let kept: Vec<Taint> = value.taints.iter().flat_map(|t| t.iter()).filter(is_shown).cloned().collect();
             value.taints = if kept.is_empty() { None } else { Some(Rc::new(kept)) };
         }
-        for sink in self.table.sinks.iter().filter(|s| s.returns) {
+        let frameworks = self.frame().frameworks.clone();
+        let is_sent = |s: &&Sink| s.returns.is_some_and(|r| r == "true" || frameworks.contains(&r));
+        for sink in self.table.sinks.iter().filter(is_sent) {
             self.report(sink, false, &value.taints, span);
         }
     }

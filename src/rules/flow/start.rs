@@ -2,11 +2,11 @@
 
 use super::eval::proof_of;
 use super::paths::{PathId, Paths, Root};
-use super::run::{Run, THIS, is_number};
+use super::run::{Frame, Run, THIS, is_number};
 use super::shape::{Block, ClassId, ExprId, ExprKind, FunctionId, Mark, Module, Param, Stmt, StmtKind};
 use super::sink::{CallInfo, Found, way};
 use super::table::{Handler, Place, Table};
-use super::value::{Env, Key, Value, What, join};
+use super::value::{Env, Key, Taint, Value, What, join};
 use super::{Flow, FlowLanguage, Proof, Step, StepRole, Subject};
 use std::collections::HashMap;
 
@@ -45,6 +45,8 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<
         is_snippet: module.imports.is_empty() && text.len() < 6000,
         checked: Vec::new(),
         is_in_outcome: false,
+        wanted: None,
+        last_ends: None,
         silence: 0,
         depth: 0,
         work: WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64,
@@ -129,6 +131,7 @@ impl<'m> Run<'m> {
         }
         let Some(class) = self.module.classes.get(index) else { return };
         let mut object = self.fresh(id);
+        self.run_fields(id);
         let mut methods: Vec<FunctionId> = class.methods.clone();
         let is_first = |f: &FunctionId| !self.module.functions.get(f.0 as usize).is_some_and(|x| x.is_constructor);
         methods.sort_by_key(is_first);
@@ -140,6 +143,8 @@ impl<'m> Run<'m> {
                 }
                 self.is_alive = true;
                 if let Some(after) = self.run_entry(*m, Some(object.clone())) {
+                    // Another request may run another method.
+                    let after = if is_first(m) { after.map_taints(&doubted) } else { after };
                     object = join(&object, &after);
                     object.what = What::Instance(id);
                 }
@@ -151,6 +156,21 @@ impl<'m> Run<'m> {
                 break;
             }
         }
+    }
+
+    /// Evaluates the values of fields for findings.
+    fn run_fields(&mut self, id: ClassId) {
+        let Some(class) = self.module.classes.get(id.0 as usize) else { return };
+        self.frames.push(Frame { class: Some(id), ..Frame::default() });
+        for f in &class.fields {
+            let Some(value) = f.value else { continue };
+            self.into = Some(f.name);
+            self.is_alive = true;
+            self.eval(value);
+            self.into = None;
+        }
+        self.frames.pop();
+        self.is_alive = true;
     }
 
     /// Returns an object of a class before its constructor.
@@ -166,9 +186,7 @@ impl<'m> Run<'m> {
             for m in &f.marks {
                 let Some(path) = self.mark_path(m) else { continue };
                 for h in self.table.handlers.iter().filter(|h| h.ty.is_none()) {
-                    if h.annotation.iter().any(|a| self.paths.is(path, a))
-                        && !f.ty.is_some_and(|t| is_number(self.module.word(t)))
-                    {
+                    if h.annotation.iter().any(|a| self.paths.is(path, a)) && !f.ty.is_some_and(|t| is_number(self.module.word(t))) {
                         let data = self.origin(self.module.expr(m.name).span, h.label, proof_of(h.kind), h.clean);
                         v = v.with(&data);
                     }
@@ -185,6 +203,9 @@ impl<'m> Run<'m> {
     /// Runs a function as the world may call it. Returns the object after it.
     pub(super) fn run_entry(&mut self, id: FunctionId, this: Option<Value>) -> Option<Value> {
         let function = self.module.functions.get(id.0 as usize)?;
+        if self.silence > 0 {
+            return None;
+        }
         if self.frames.iter().any(|f| f.function == Some(id)) || self.frames.len() > 12 || !self.enter() {
             return None;
         }
@@ -193,10 +214,9 @@ impl<'m> Run<'m> {
         for (i, p) in function.params.iter().enumerate() {
             params.push(self.entry_param(p, i, &handlers, &function.marks));
         }
-        let is_handler =
-            handlers.iter().any(|h| !h.decorator.is_empty() || !h.base.is_empty() || !h.class_annotation.is_empty());
+        let frameworks: Vec<&'static str> = handlers.iter().map(|h| h.framework).collect();
         let this = if function.is_static { None } else { this };
-        let (_, after) = self.body(id, this, params, is_handler);
+        let (_, after) = self.body(id, this, params, frameworks);
         self.leave();
         after
     }
@@ -212,7 +232,8 @@ impl<'m> Run<'m> {
             params.push(self.entry_param(p, i, handlers, &function.marks));
         }
         let this = self.env.get(THIS).cloned();
-        self.body(id, this, params, true);
+        let frameworks = handlers.iter().map(|h| h.framework).collect();
+        self.body(id, this, params, frameworks);
         self.leave();
     }
 
@@ -225,37 +246,29 @@ impl<'m> Run<'m> {
             return self.number(&unknown);
         }
         let mut v = Value { path: declared, ..Value::default() };
-        let mut is_known = false;
+        let mut takers: Vec<&'static Handler> = Vec::new();
         for h in handlers.iter().copied() {
-            if !self.takes(h, p, i, declared) {
-                continue;
+            if self.takes(h, p, i, declared) {
+                takers.push(h);
             }
-            match h.ty {
-                Some(ty) => {
-                    v.path = Some(self.paths.root(ty, Root::Known));
-                }
-                None => {
+        }
+        // By annotation, type or name of the parameter alone.
+        let has_data = takers.iter().any(|h| h.ty.is_none());
+        for h in self.table.handlers {
+            let is_alone = h.decorator.is_empty() && h.callee.is_empty() && h.function.is_empty() && h.base.is_empty();
+            let is_alone = is_alone && h.class_annotation.is_empty() && h.returns.is_empty();
+            if is_alone && (takers.is_empty() || has_data && h.ty.is_some()) && self.takes(h, p, i, declared) {
+                takers.push(h);
+            }
+        }
+        let is_known = !takers.is_empty();
+        // What has a type is not the data itself.
+        match takers.iter().find_map(|h| h.ty) {
+            Some(ty) => v.path = Some(self.paths.root(ty, Root::Known)),
+            None => {
+                for h in takers {
                     let data = self.origin(p.span, h.label, proof_of(h.kind), h.clean);
                     v = v.with(&data);
-                }
-            }
-            is_known = true;
-        }
-        if !is_known {
-            // By annotation, type or name of the parameter alone.
-            for h in self.table.handlers {
-                let is_alone =
-                    h.decorator.is_empty() && h.callee.is_empty() && h.function.is_empty() && h.base.is_empty();
-                if !is_alone || !h.class_annotation.is_empty() || !self.takes(h, p, i, declared) {
-                    continue;
-                }
-                is_known = true;
-                match h.ty {
-                    Some(ty) => v.path = Some(self.paths.root(ty, Root::Known)),
-                    None => {
-                        let data = self.origin(p.span, h.label, proof_of(h.kind), h.clean);
-                        v = v.with(&data);
-                    }
                 }
             }
         }
@@ -306,14 +319,13 @@ impl<'m> Run<'m> {
         let word = p.name.map(|n| self.module.word(n)).unwrap_or_default();
         let by_param = !h.annotation.is_empty() || !h.param_type.is_empty() || !h.param_name.is_empty();
         if !by_param {
-            return h.params.is_empty()
-                || h.params.iter().any(|place| match place {
-                    Place::All => true,
-                    Place::Arg(n) => usize::from(*n) == i,
-                    Place::From(n) => usize::from(*n) <= i,
-                    Place::Keyword(k) => *k == word,
-                    Place::Spread | Place::Receiver | Place::Result => false,
-                });
+            return h.params.is_empty() || h.params.iter().any(|place| match place {
+                Place::All => true,
+                Place::Arg(n) => usize::from(*n) == i,
+                Place::From(n) => usize::from(*n) <= i,
+                Place::Keyword(k) => *k == word,
+                Place::Spread | Place::Receiver | Place::Result => false,
+            });
         }
         if !h.annotation.is_empty() {
             let mut is_marked = false;
@@ -359,8 +371,7 @@ impl<'m> Run<'m> {
         let Some(f) = self.module.functions.get(id.0 as usize) else { return Vec::new() };
         let marks: Vec<PathId> = f.marks.iter().filter_map(|m| self.mark_path(m)).collect();
         let class = f.class.and_then(|c| self.module.classes.get(c.0 as usize));
-        let class_marks: Vec<PathId> =
-            class.map(|c| c.marks.iter().filter_map(|m| self.mark_path(m)).collect()).unwrap_or_default();
+        let class_marks: Vec<PathId> = class.map(|c| c.marks.iter().filter_map(|m| self.mark_path(m)).collect()).unwrap_or_default();
         let mut bases: Vec<PathId> = Vec::new();
         for b in class.iter().flat_map(|c| &c.bases) {
             bases.extend(self.type_path(*b));
@@ -370,14 +381,8 @@ impl<'m> Run<'m> {
         let ty = f.ty.map(|t| self.module.word(t)).unwrap_or_default();
         let mut out = Vec::new();
         for h in self.table.handlers {
-            let is_any = |l: &[&str], paths: &[PathId]| {
-                l.is_empty() || l.iter().any(|p| paths.iter().any(|m| self.paths.is(*m, p)))
-            };
-            let has = !h.decorator.is_empty()
-                || !h.function.is_empty()
-                || !h.base.is_empty()
-                || !h.class_annotation.is_empty()
-                || !h.returns.is_empty();
+            let is_any = |l: &[&str], paths: &[PathId]| l.is_empty() || l.iter().any(|p| paths.iter().any(|m| self.paths.is(*m, p)));
+            let has = !h.decorator.is_empty() || !h.function.is_empty() || !h.base.is_empty() || !h.class_annotation.is_empty() || !h.returns.is_empty();
             if has
                 && h.callee.is_empty()
                 && is_any(h.decorator, &marks)
@@ -444,6 +449,10 @@ impl<'m> Run<'m> {
         let (Subject::Flow(kind), Some(t), true) = (subject, &f.taint, f.is_late) else { return false };
         self.checked.iter().any(|(origin, kinds)| *origin == t.origin && kinds & kind.bit() != 0)
     }
+}
+
+fn doubted(t: &Taint) -> Taint {
+    Taint { is_doubted: true, ..t.clone() }
 }
 
 /// Returns true if a function's name is the one of a handler: `On*` is a start.

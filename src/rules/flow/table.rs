@@ -75,6 +75,7 @@ pub(super) struct Source {
 
 #[derive(Debug)]
 pub(super) struct Handler {
+    pub(super) framework: &'static str,
     pub(super) decorator: &'static [&'static str],
     pub(super) callee: &'static [&'static str],
     pub(super) annotation: &'static [&'static str],
@@ -114,7 +115,8 @@ pub(super) struct Sink {
     pub(super) unknown: Option<bool>,
     pub(super) element: Option<u8>,
     pub(super) literal: bool,
-    pub(super) returns: bool,
+    /// The framework whose handlers return to the client.
+    pub(super) returns: Option<&'static str>,
     pub(super) late: bool,
     pub(super) cwe: Option<u32>,
     pub(super) confidence: Confidence,

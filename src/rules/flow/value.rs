@@ -3,6 +3,7 @@
 use super::Proof;
 use super::paths::PathId;
 use super::shape::{ClassId, FunctionId, Span, Sym};
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -13,6 +14,8 @@ const MOST_TAINTS: usize = 6;
 const MOST_ITEMS: usize = 64;
 /// Levels of collections in collections.
 const MOST_LEVELS: u32 = 4;
+/// Items of a collection and of the collections inside, at most.
+const MOST_INSIDE: u32 = 300;
 
 /// A value that is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +84,8 @@ pub(super) struct Taint {
     pub(super) proof: Proof,
     /// Kinds of sinks that the value is harmless for.
     pub(super) clean: u32,
+    /// What happened to it on the way is not known: only sinks of text that helpers build are sure.
+    pub(super) is_doubted: bool,
     /// The data is a part of a longer text.
     pub(super) is_built: bool,
     pub(super) trail: Option<Rc<Trail>>,
@@ -104,6 +109,40 @@ pub(super) struct Items {
     pub(super) rest: Option<Value>,
     /// The keys are the indexes 0, 1, 2 … of a list whose items are all known.
     pub(super) is_list: bool,
+    /// Levels of collections inside each other, and items in all of them.
+    level: u32,
+    size: u32,
+    /// The data of everything inside.
+    all: OnceCell<Taints>,
+    /// A hash of everything inside; 0: not known.
+    hash: Cell<u64>,
+}
+
+impl Items {
+    /// An empty list.
+    pub(super) fn list() -> Self {
+        Self { is_list: true, ..Self::default() }
+    }
+
+    /// Forgets what was derived from the items before they change.
+    fn touch(&mut self) {
+        self.all = OnceCell::new();
+        self.hash = Cell::new(0);
+    }
+
+    /// Counts the items again.
+    fn count(&mut self) {
+        let inside = |v: &Value| v.items.as_ref().map_or((0, 0), |i| (i.level, i.size));
+        let mut size = 0u32;
+        let mut level = 0;
+        for v in self.keys.values().chain(&self.rest) {
+            let (l, s) = inside(v);
+            level = level.max(l);
+            size = size.saturating_add(s + 1);
+        }
+        self.level = level + 1;
+        self.size = size;
+    }
 }
 
 /// What a value is, if the file defines it.
@@ -160,19 +199,29 @@ impl Value {
 
     /// Returns the data of the value and of everything inside.
     pub(super) fn deep(&self) -> Taints {
+        let Some(items) = &self.items else { return self.taints.clone() };
+        let all = items.all.get_or_init(|| inside(items));
+        join_taints(&self.taints, all)
+    }
+
+    /// Returns the data of the value and of what is in it under unknown keys or indexes, without named fields.
+    pub(super) fn outer(&self) -> Taints {
         let mut out = self.taints.clone();
-        self.gather(&mut out, 0);
+        let Some(items) = &self.items else { return out };
+        for v in items.rest.iter().chain(items.keys.iter().filter(|(k, _)| matches!(k, Key::Int(_))).map(|(_, v)| v)) {
+            out = join_taints(&out, &v.deep());
+        }
         out
     }
 
-    fn gather(&self, out: &mut Taints, level: u32) {
-        let Some(items) = &self.items else { return };
-        if level > MOST_LEVELS {
-            return;
-        }
-        for v in items.keys.values().chain(&items.rest) {
-            *out = join_taints(out, &v.taints);
-            v.gather(out, level + 1);
+    /// Returns the value as small enough to be an item.
+    fn small(self) -> Self {
+        match &self.items {
+            Some(i) if i.level >= MOST_LEVELS || i.size > MOST_INSIDE => {
+                let taints = self.deep();
+                Self { taints, items: None, ..self }
+            }
+            _ => self,
         }
     }
 
@@ -209,7 +258,9 @@ impl Value {
 
     /// Puts a value under a key. `None` as key: an unknown one.
     pub(super) fn put(&mut self, key: Option<Key>, value: Self) {
+        let value = value.small();
         let items = Rc::make_mut(self.items.get_or_insert_with(Rc::default));
+        items.touch();
         match key {
             Some(k) if items.keys.len() < MOST_ITEMS || items.keys.contains_key(&k) => {
                 if let Key::Int(i) = k
@@ -228,11 +279,12 @@ impl Value {
                 });
             }
         }
+        items.count();
     }
 
     /// Appends to a list.
     pub(super) fn push(&mut self, value: Self) {
-        let list = self.items.get_or_insert_with(|| Rc::new(Items { is_list: true, ..Items::default() }));
+        let list = self.items.get_or_insert_with(|| Rc::new(Items::list()));
         let key = match i64::try_from(list.keys.len()) {
             Ok(i) if list.is_list => Some(Key::Int(i)),
             _ => None,
@@ -247,6 +299,7 @@ impl Value {
         if !items.is_list {
             return Self::tainted(self.taints.clone());
         }
+        items.touch();
         let removed = items.keys.remove(&Key::Int(index)).unwrap_or_default();
         let old = std::mem::take(&mut items.keys);
         for (i, v) in (0i64..).zip(old.into_values()) {
@@ -268,7 +321,10 @@ impl Value {
         if let Some(items) = &self.items
             && level < MOST_LEVELS
         {
-            let mut new = Items { is_list: items.is_list, ..Items::default() };
+            if items.all.get_or_init(|| inside(items)).is_none() {
+                return out;
+            }
+            let mut new = Items { is_list: items.is_list, level: items.level, size: items.size, ..Items::default() };
             new.rest = items.rest.as_ref().map(|r| r.map_level(change, level + 1));
             for (k, v) in &items.keys {
                 new.keys.insert(k.clone(), v.map_level(change, level + 1));
@@ -289,7 +345,7 @@ impl Value {
     /// Feeds what matters for a call into a hash.
     pub(super) fn feed(&self, to: &mut impl Hasher, level: u32) {
         for t in self.taints.iter().flat_map(|t| t.iter()) {
-            (t.origin, t.clean, t.is_built).hash(to);
+            (t.origin, t.clean, t.is_built, t.is_doubted).hash(to);
         }
         self.path.hash(to);
         self.what.hash(to);
@@ -301,18 +357,38 @@ impl Value {
             }
         }
         let Some(items) = &self.items else { return };
-        items.is_list.hash(to);
-        if level > MOST_LEVELS {
-            return;
+        if items.hash.get() == 0 && level <= MOST_LEVELS {
+            let mut h = std::hash::DefaultHasher::new();
+            items.is_list.hash(&mut h);
+            for (k, v) in &items.keys {
+                k.hash(&mut h);
+                v.feed(&mut h, level + 1);
+            }
+            for r in &items.rest {
+                r.feed(&mut h, level + 1);
+            }
+            items.hash.set(h.finish().max(1));
         }
-        for (k, v) in &items.keys {
-            k.hash(to);
-            v.feed(to, level + 1);
-        }
-        for r in &items.rest {
-            r.feed(to, level + 1);
+        items.hash.get().hash(to);
+    }
+
+    /// Forgets an item with a text as key.
+    pub(super) fn forget(&mut self, key: &Key) {
+        if let Some(items) = &mut self.items {
+            let items = Rc::make_mut(items);
+            items.touch();
+            items.keys.remove(key);
         }
     }
+}
+
+/// Returns the data in a collection.
+fn inside(items: &Items) -> Taints {
+    let mut out: Taints = None;
+    for v in items.keys.values().chain(&items.rest) {
+        out = join_taints(&out, &v.deep());
+    }
+    out
 }
 
 /// Joins data of two branches.
@@ -334,6 +410,7 @@ pub(super) fn join_taints(a: &Taints, b: &Taints) -> Taints {
                 }
                 o.clean &= t.clean;
                 o.is_built |= t.is_built;
+                o.is_doubted &= t.is_doubted;
             }
             None => out.push(t.clone()),
         }
@@ -418,6 +495,7 @@ fn join_items(a: &Rc<Items>, b: &Rc<Items>) -> Rc<Items> {
         (Some(x), Some(y)) => Some(join(x, y)),
         (x, y) => x.clone().or_else(|| y.clone()),
     };
+    out.count();
     Rc::new(out)
 }
 

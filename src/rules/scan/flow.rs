@@ -64,7 +64,7 @@ pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
     ("tempfile", "temporary-file-call"),
     ("filemode", "file-mode-call"),
     ("redos", "regex-backtracking-call"),
-    ("integer", "integer-overflow-call"),
+    ("integer", "buffer-overflow-call"),
     ("buffer", "buffer-overflow-call"),
     ("debug", "debug-enabled-call"),
     ("auth", "authentication-disabled-call"),
@@ -72,18 +72,26 @@ pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
     ("session", "session-insecure-call"),
     ("xml", "xml-entity-call"),
     ("deserialization", "deserialization-call"),
-    ("header", "header-insecure-call"),
     ("html", "template-escaping-call"),
     ("template-escaping", "template-escaping-call"),
     ("mass-assignment", "mass-assignment-call"),
     ("correctness", "correctness-call"),
-    ("performance", "performance-call"),
 ];
 
 /// Bytes of the code of a step that are kept.
 const STEP_MAX: usize = 200;
 /// Bytes of a step that are read for that: its white space is folded.
 const STEP_READ: usize = 600;
+
+/// What became of the analysis of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Followed {
+    /// It was not needed, or no grammar reads the file.
+    Not,
+    /// A limit ended it.
+    Partly,
+    Whole(FlowLanguage),
+}
 
 /// Where a flow is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,12 +117,12 @@ fn word_of(subject: Subject) -> &'static str {
 }
 
 impl<'a> Scan<'a> {
-    /// Follows the data of the file. Returns false if a limit ended the analysis.
-    pub(super) fn flows(&mut self, change: &'a TextChange) -> bool {
+    /// Follows the data of the file, and reports what the change completes.
+    pub(super) fn flows(&mut self, change: &'a TextChange) -> Followed {
         let path = self.file.path().as_bytes();
-        let Some(language) = language_of(path, self.reporter.languages()) else { return true };
+        let Some(language) = language_of(path, self.reporter.languages()) else { return Followed::Not };
         if !is_worth_parsing(language, change) || self.role() == Role::Test || self.is_bundle() {
-            return true;
+            return Followed::Not;
         }
         let (text, base) = readable(self.reporter.languages(), change.new.known());
         let mut analysis = flow::analyse(language, &text);
@@ -143,7 +151,7 @@ impl<'a> Scan<'a> {
         for ((rule, _), (f, anchor)) in found {
             self.report_flow(change, rule, f, &anchor);
         }
-        analysis.is_complete
+        if analysis.is_complete { Followed::Whole(language) } else { Followed::Partly }
     }
 
     /// Returns true if a rule of data flow looks at the file.
@@ -163,7 +171,8 @@ impl<'a> Scan<'a> {
         let line = line_around(known, span.start);
         let span = span.start.max(line.start)..span.end.min(line.end).max(span.start);
         let lines = change.new.line_number(span.start).filter(|_| *anchor != Anchor::File);
-        let lines = lines.map(|n| LineSpan { first: n, last: n, columns: Some(columns(&line, &span)) });
+        let more = f.steps.last().map_or(0, |s| further_lines(known, span.start..s.end));
+        let lines = lines.map(|n| LineSpan { first: n, last: n.plus(more), columns: Some(columns(&line, &span)) });
         let shown = quoted(&line, &span);
         let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
         let flow: Vec<FlowStep> = f.steps.iter().filter_map(|s| self.step(change, s)).collect();
@@ -360,6 +369,13 @@ fn exposed<'f>(
     let known: HashSet<(&str, Option<LineNo>)> = before.flows.iter().map(|f| (word_of(f.subject), line(f))).collect();
     let was = |f: &Flow| sink(f).and_then(|at| change.new.line_number(at)).and_then(|n| change.old_line(n));
     flows.into_iter().filter(|f| !known.contains(&(word_of(f.subject), was(f)))).collect()
+}
+
+/// Returns how many lines a call covers after its first: it is one statement for a reader. 0 for what is too long.
+fn further_lines(text: &[u8], call: Range<usize>) -> u32 {
+    const MOST: usize = 8;
+    let count = text.get(call).map_or(0, |call| memchr::memchr_iter(b'\n', call).count());
+    if count < MOST { u32::try_from(count).unwrap_or(0) } else { 0 }
 }
 
 /// Returns the line that a byte is in, without its line end.

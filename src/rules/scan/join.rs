@@ -3,6 +3,8 @@
 use crate::finding::{Finding, LineSpan, Severity};
 use crate::rules::RuleSet;
 use crate::rules::catalog::Matcher;
+use crate::rules::flow::{self, FlowLanguage};
+use crate::rules::report::UNKNOWN;
 
 /// Numbers of the CWE list that describe the same flaw from different sides.
 const FAMILIES: &[&[u32]] = &[
@@ -42,15 +44,29 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
 ///   request data first.
 /// - A rule of data flow gives way to a rule of single lines that reports the flaw at least as severely, which takes the
 ///   path. If the flow is more severe, the finding of the single line is dropped.
-/// - A rule of calls that are dangerous by themselves gives way to any rule of single lines that does more than suggest:
+/// - A rule of calls that are dangerous by themselves gives way to any rule of single lines that does not judge origins:
 ///   that rule knows the call better, and may have a fix.
 pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     drop_covered(rules, out, from);
     join_flows(rules, out, from);
 }
 
+/// Lets the analysis of data flow decide where a rule of single lines judges the origin of a value by the lines above: a
+/// finding becomes a suggestion if the analysis knows the call in its line and no value from outside reaches it.
+pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [Finding]) {
+    let (flows, others): (Vec<_>, Vec<_>) = found.iter_mut().partition(|f| is_of_flow(rules, f));
+    for f in others {
+        let Some(index) = rules.index_of(f.rule_id()).filter(|i| rules.rule(*i).judges_origin) else { continue };
+        let severity = rules.severity_set(index).unwrap_or(Severity::Suggestion);
+        let is_proven = flows.iter().any(|flow| is_same_flaw(flow, f) && flow.severity() > Severity::Suggestion);
+        if !is_proven && f.severity() > severity && flow::may_match(language, f.quote().as_bytes()) {
+            f.doubt(severity, UNKNOWN);
+        }
+    }
+}
+
 fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
-    let judges = |f: &Finding| rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).judges_origin);
+    let judges = |f: &Finding| judges_origin(rules, f);
     let covers = |f: &&Finding| f.suppressed.is_none() && f.cwe().is_some() && !judges(f) && !is_of_flow(rules, f);
     let covering: Vec<_> = out[from..].iter().filter(covers).map(|f| (flaw(f), f.severity())).collect();
     if covering.is_empty() {
@@ -67,7 +83,7 @@ fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     let (flows, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for flow in flows {
         let is_call = flow.flow().is_empty();
-        let covers = |o: &Finding| o.severity() >= flow.severity() || (is_call && o.severity() > Severity::Suggestion);
+        let covers = |o: &Finding| o.severity() >= flow.severity() || (is_call && !judges_origin(rules, o));
         let covering = others.iter_mut().find(|o| !is_of_flow(rules, o) && is_same_flaw(o, &flow) && covers(o));
         if let Some(other) = covering {
             other.take_flow(&flow);
@@ -80,6 +96,11 @@ fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
         others.push(flow);
     }
     out.append(&mut others);
+}
+
+/// Returns true if the rule of a finding of single lines judges the origin of the value.
+fn judges_origin(rules: &RuleSet, f: &Finding) -> bool {
+    rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).judges_origin)
 }
 
 /// Returns true if a rule of data flow made the finding.

@@ -4,6 +4,7 @@
 //! - `T{Field: x}`: a call of `T` with keywords if `T` belongs to a package, `new T` if this file declares it.
 //! - `fmt.Sprintf("…%s", x)`: the parts of one text. An argument of a verb for numbers is a number.
 
+pub(super) mod foreign;
 mod literal;
 mod text;
 
@@ -15,7 +16,7 @@ use super::{Lower, child, children, field, fields, integer, span, stmt};
 use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
 
-/// What the lowering of a Go file knows.
+/// State of the lowering of a Go file.
 struct Go<'l, 't> {
     l: &'l mut Lower<'t>,
     /// Functions and methods that this file declares.
@@ -106,12 +107,13 @@ impl Go<'_, '_> {
                 }),
             }
         }
-        let add = |class: Class| {
+        let mut out = Block::new();
+        for class in classes {
             let at = class.span;
             let id: ClassId = self.l.module.add_class(class);
-            Stmt { span: at, kind: StmtKind::Class(id) }
-        };
-        classes.into_iter().map(add).collect()
+            out.push(Stmt { span: at, kind: StmtKind::Class(id) });
+        }
+        out
     }
 
     /// Lowers the statements of a block, a case or a file.
@@ -209,9 +211,11 @@ impl Go<'_, '_> {
             } else if let Some(path) = field(part, "path") {
                 let path = text::module_path(self.l.text(path).trim_matches(['"', '`']));
                 match field(part, "name").map(|n| self.l.text(n)) {
+                    // A package that is imported for its effects, as a call: `pprof()`.
                     Some("_") => {
-                        let path = self.l.constant(part, &path);
-                        let call = self.l.call(part, "import", vec![path]);
+                        let name = path.rsplit('/').next().unwrap_or_default();
+                        let value = self.l.constant(part, &path);
+                        let call = self.l.call(part, name, vec![value]);
                         out.push(stmt(part, StmtKind::Expr(call)));
                     }
                     Some(".") => self.l.import("*", &path),
@@ -535,7 +539,7 @@ impl Go<'_, '_> {
         for part in children(node) {
             match part.kind() {
                 "expression_case" | "type_case" | "communication_case" | "default_case" => {
-                    cases.push(self.case(part, typed))
+                    cases.push(self.case(part, typed));
                 }
                 _ => {}
             }
@@ -749,20 +753,27 @@ impl Go<'_, '_> {
             }
             _ => {}
         }
-        if function.kind() == "type_identifier"
-            || matches!(name, "int" | "int64" | "int32" | "uint" | "uint64" | "float64")
+        let is_type = function.kind() == "type_identifier"
+            || matches!(name, "int" | "int64" | "int32" | "uint" | "uint64" | "float64");
+        if let (true, [of]) = (is_type, arguments.as_slice())
+            && let Some(ty) = self.ty(function)
         {
-            if let (Some(ty), [of]) = (self.ty(function), arguments.as_slice()) {
-                let of = self.expr(*of);
-                return self.l.expr(node, ExprKind::Cast { of, ty });
-            }
+            let of = self.expr(*of);
+            return self.l.expr(node, ExprKind::Cast { of, ty });
         }
         let callee = self.expr(function);
         let args = match text::format_argument(name) {
             Some(at) => self.formatted_args(&arguments, at),
             None => arguments.iter().map(|n| self.arg(*n)).collect(),
         };
-        self.l.expr(node, ExprKind::Call { callee, args })
+        let is_foreign = !arguments.is_empty() && self.is_foreign(function);
+        let id = self.l.expr(node, ExprKind::Call { callee, args });
+        if !is_foreign {
+            return id;
+        }
+        let body = vec![stmt(node, StmtKind::Expr(id))];
+        let value = self.l.expr(node, ExprKind::Call { callee, args: Vec::new() });
+        self.l.expr(node, ExprKind::Block { body, value: Some(value) })
     }
 
     fn arg(&mut self, node: Node<'_>) -> Arg {

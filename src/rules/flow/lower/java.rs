@@ -340,6 +340,7 @@ fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
         let ty = field(p, "type").or_else(|| is_variadic.then(|| spread_type(p)).flatten());
         let ty = ty.and_then(|t| type_name(l, t));
         let marks = marks(l, p);
+        let ty = if spring::is_injected(l, &marks) { Some(l.sym("Principal")) } else { ty };
         out.push(Param { span: span(p), name: Some(l.sym_of(name)), ty, marks, is_variadic, ..Default::default() });
     }
     out
@@ -538,12 +539,16 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if let Some(known) = special(l, node, class, word, &args) {
         return known;
     }
+    if word == "append" && field(node, "object").is_some_and(|o| is_append(l, o)) {
+        return appended(l, node);
+    }
     let written = class.map(|c| format!("{c}.{word}")).unwrap_or_default();
     if let Some(path) = hints::checked_name(l, node, &written) {
         let callee = l.path(name, path);
         return l.expr(node, ExprKind::Call { callee, args });
     }
-    let mut word = hints::checked_name(l, node, word).unwrap_or(word);
+    let changed = hints::checked_name(l, node, word).or_else(|| hints::shell_name(l, node, word));
+    let mut word = changed.unwrap_or(word);
     if field(node, "arguments").is_some_and(|a| hints::finds_dots(word, l.text(a))) {
         word = "containsDots";
     }
@@ -555,6 +560,30 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         }
         None => l.named(name, word),
     };
+    let is_lookup = !args.is_empty() && class.is_some_and(|c| hints::is_lookup(c, word));
+    let call = l.expr(node, ExprKind::Call { callee, args });
+    if is_lookup { hints::looked_up(l, node, call, callee) } else { call }
+}
+
+fn is_append(l: &Lower<'_>, node: Node<'_>) -> bool {
+    node.kind() == "method_invocation" && field(node, "name").is_some_and(|n| l.text(n) == "append")
+}
+
+/// Lowers `b.append(x).append(y)` to one call with all arguments, since each of them changes `b`.
+fn appended(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let mut calls = Vec::new();
+    let mut at = node;
+    while is_append(l, at) {
+        calls.push(at);
+        match field(at, "object") {
+            Some(of) => at = of,
+            None => break,
+        }
+    }
+    let of = expr(l, at);
+    let name = l.sym("append");
+    let callee = l.expr(node, ExprKind::Member { of, name });
+    let args = calls.into_iter().rev().flat_map(|c| arguments(l, c)).collect();
     l.expr(node, ExprKind::Call { callee, args })
 }
 
@@ -594,7 +623,7 @@ fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let written = match is_safe {
         true => "SafeYaml",
         false if is_secret => "SecretRandom",
-        false => hints::checked_name(l, node, &name).unwrap_or(&name),
+        false => hints::checked_name(l, node, &name).or_else(|| hints::shell_name(l, node, &name)).unwrap_or(&name),
     };
     let class = l.path(ty, written);
     let args = arguments(l, node);

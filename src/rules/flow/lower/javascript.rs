@@ -10,7 +10,7 @@ mod output;
 mod waited;
 
 use super::super::shape::{Block, Case, Catch, ExprId, ExprKind, Item, Stmt, StmtKind};
-use super::{Lower, block, child, children, field, fields, has_token, stmt};
+use super::{Lower, block, child, children, field, fields, stmt};
 use expression::expr;
 use tree_sitter::Node;
 
@@ -46,15 +46,9 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
             return out.extend(body(l, node));
         }
         "expression_statement" => return expression_statement(l, node, out),
-        "import_statement" => return import(l, node, out),
-        "import_alias"
-        | "interface_declaration"
-        | "type_alias_declaration"
-        | "function_signature"
-        | "comment"
-        | "empty_statement"
-        | "debugger_statement"
-        | "hash_bang_line" => return,
+        "import_statement" => return import(l, node),
+        "import_alias" | "interface_declaration" | "type_alias_declaration" | "function_signature" | "comment"
+        | "empty_statement" | "debugger_statement" | "hash_bang_line" => return,
         "lexical_declaration" | "variable_declaration" | "using_declaration" => return declarations(l, node, out),
         "export_statement" => return export(l, node, out),
         "return_statement" => StmtKind::Return(children(node).first().map(|n| expr(l, *n))),
@@ -230,9 +224,9 @@ fn enumeration(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     out.push(assigned);
 }
 
-fn import(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn import(l: &mut Lower<'_>, node: Node<'_>) {
     if let Some(clause) = child(node, "import_require_clause") {
-        return import_require(l, clause, out);
+        return import_require(l, clause);
     }
     let Some(source) = field(node, "source") else { return };
     let path = l.text(source).trim_matches(['"', '\'']).to_owned();
@@ -266,14 +260,9 @@ fn import_names(l: &mut Lower<'_>, node: Node<'_>, path: &str) {
 }
 
 /// `import fs = require("fs")` of TypeScript.
-fn import_require(l: &mut Lower<'_>, clause: Node<'_>, _out: &mut Block) {
+fn import_require(l: &mut Lower<'_>, clause: Node<'_>) {
     let (Some(name), Some(source)) = (child(clause, "identifier"), field(clause, "source")) else { return };
     let path = l.text(source).trim_matches(['"', '\'']).to_owned();
     let alias = l.text(name).to_owned();
     l.import(&alias, &path);
-}
-
-/// Returns true if a member has a keyword such as `static` before its name.
-fn is_marked(node: Node<'_>, token: &str) -> bool {
-    has_token(node, token)
 }

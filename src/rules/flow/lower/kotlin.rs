@@ -5,7 +5,7 @@ use super::super::shape::{
     Sym,
 };
 use super::{Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape};
-use call::{call, change, generic};
+use call::{call, change, generic, is_requirement, required};
 use declare::{bases, class, function, mark, members};
 use tree_sitter::Node;
 
@@ -120,6 +120,10 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         "labeled_expression" | "annotated_expression" => {
             return children(node).last().map_or((), |n| statement(l, *n, out));
         }
+        "call_expression" => match required(node).filter(|_| is_requirement(l, node)) {
+            Some(test) => StmtKind::Assert(expr(l, test)),
+            None => StmtKind::Expr(expr(l, node)),
+        },
         _ => StmtKind::Expr(expr(l, node)),
     };
     out.push(stmt(node, kind));
@@ -421,9 +425,33 @@ fn expr(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if !l.enter() {
         return l.unknown(node, Vec::new());
     }
-    let id = expr_inside(l, node);
+    let mut id = expr_inside(l, node);
+    if is_postfix(node) && !is_first_of_postfix(node) && has_negated_start(l, node) {
+        id = l.expr(node, ExprKind::Not(id));
+    }
     l.leave();
     id
+}
+
+fn is_postfix(node: Node<'_>) -> bool {
+    matches!(node.kind(), "navigation_expression" | "call_expression" | "index_expression")
+}
+
+/// Returns true if the node is what a call, member or index is of.
+fn is_first_of_postfix(node: Node<'_>) -> bool {
+    node.parent().is_some_and(|p| is_postfix(p) && children(p).first() == Some(&node))
+}
+
+/// Returns true for `!a.b()`, which the grammar reads as `(!a).b()`.
+fn has_negated_start(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let mut at = node;
+    while is_postfix(at) {
+        match children(at).first() {
+            Some(n) => at = *n,
+            None => return false,
+        }
+    }
+    at.kind() == "unary_expression" && field(at, "operator").is_some_and(|o| l.text(o) == "!")
 }
 
 fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -583,6 +611,9 @@ fn unary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let Some(operand) = field(node, "argument") else { return first(l, node) };
     let sign = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
     let of = expr(l, operand);
+    if sign == "!" && is_first_of_postfix(node) {
+        return of;
+    }
     let kind = match (sign, &l.module.expr(of).kind) {
         ("!", _) => ExprKind::Not(of),
         ("-", ExprKind::Int(n)) => ExprKind::Int(n.wrapping_neg()),

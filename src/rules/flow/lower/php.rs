@@ -5,14 +5,17 @@
 //! - A name of a class is its last word: `\Illuminate\Http\Request` is `Request`.
 //! - A call of a function in a namespace has the last word of its name: `\exec()` is `exec()`.
 
+mod call;
 mod declare;
 
-use super::super::shape::{Arg, Arm, Block, Case, Catch, ExprId, ExprKind, Item, Op, StmtKind, Sym};
-use super::{Lower, child, children, field, fields, has_token, integer, plain, stmt, unescape};
+use super::super::shape::{Arm, Block, Case, Catch, ExprId, ExprKind, Item, Op, StmtKind, Sym};
+use super::{Lower, children, field, fields, has_token, integer, plain, stmt, unescape};
 use tree_sitter::Node;
 
 /// The word that marks a file that sends a content type. No name in a file has a space.
 const CONTENT_TYPE: &str = "content type";
+/// The word that marks a file with one class at most.
+const ONE_CLASS: &str = "one class";
 /// Bytes of a function in which a content type is searched.
 const MOST_BYTES: usize = 50_000;
 
@@ -21,6 +24,14 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
     let text = l.text(root);
     if text.contains("ontent-Type:") || text.contains("ontent-type:") {
         l.sym(CONTENT_TYPE);
+    }
+    if text.lines().filter(|t| t.contains("class ") && !t.trim_start().starts_with(['*', '/', '#'])).count() < 2 {
+        l.sym(ONE_CLASS);
+    }
+    for after in text.split("function ").skip(1) {
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+        let name = format!(" {}", after.get(..end).unwrap_or_default());
+        l.sym(&name);
     }
     block(l, root)
 }
@@ -365,8 +376,8 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "function_call_expression"
         | "member_call_expression"
         | "nullsafe_member_call_expression"
-        | "scoped_call_expression" => call(l, node),
-        "object_creation_expression" => created(l, node),
+        | "scoped_call_expression" => call::call(l, node),
+        "object_creation_expression" => call::created(l, node),
         "anonymous_function" | "arrow_function" => {
             let id = declare::function(l, node);
             l.expr(node, ExprKind::Function(id))
@@ -566,128 +577,6 @@ fn constant_of_class(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Member { of, name })
 }
 
-fn args(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
-    let mut out = Vec::new();
-    let list = field(node, "arguments").or_else(|| child(node, "arguments"));
-    for argument in list.map(children).unwrap_or_default() {
-        if argument.kind() != "argument" {
-            continue;
-        }
-        let keyword = field(argument, "name").map(|n| l.sym_of(n));
-        let is_spread = child(argument, "variadic_unpacking").is_some();
-        let value = match children(argument).last() {
-            Some(n) => expr(l, *n),
-            None => continue,
-        };
-        out.push(Arg { keyword, value, is_spread });
-    }
-    out
-}
-
-fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let args = args(l, node);
-    let callee = match node.kind() {
-        "function_call_expression" => part(l, node, "function"),
-        "scoped_call_expression" => member(l, node, "scope"),
-        _ => member(l, node, "object"),
-    };
-    let function = field(node, "function").map(|f| f.kind()).unwrap_or_default();
-    if matches!(function, "variable_name" | "subscript_expression") {
-        // `$function(…)`: the name of a function is data.
-        let check = l.call(node, "call_user_func", vec![callee]);
-        let body = vec![stmt(node, StmtKind::Expr(check))];
-        let value = l.expr(node, ExprKind::Call { callee, args });
-        return l.expr(node, ExprKind::Block { body, value: Some(value) });
-    }
-    if let ExprKind::Name(name) = l.module.expr(callee).kind {
-        let name = l.module.word(name).to_ascii_lowercase();
-        if matches!(name.as_str(), "sprintf" | "printf")
-            && let Some(parts) = formatted(l, node, &args)
-        {
-            let text = l.expr(node, ExprKind::Concat(parts));
-            return if name == "printf" { l.call(node, "echo", vec![text]) } else { text };
-        }
-        if name == "compact" {
-            return compact(l, node, &args);
-        }
-    }
-    l.expr(node, ExprKind::Call { callee, args })
-}
-
-/// `compact('a', 'b')` is `['a' => $a, 'b' => $b]`.
-fn compact(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> ExprId {
-    let mut items = Vec::new();
-    for arg in args {
-        let ExprKind::Text(name) = l.module.expr(arg.value).kind.clone() else { continue };
-        let value = l.named(node, &format!("${name}"));
-        items.push(Item { key: Some(arg.value), value, is_spread: false });
-    }
-    l.expr(node, ExprKind::Collection(items))
-}
-
-/// The parts of `sprintf('…%s', $x)`. None: the format is not constant or has a form that is not understood.
-fn formatted(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> Option<Vec<ExprId>> {
-    let (format, values) = args.split_first()?;
-    if values.iter().any(|a| a.is_spread) {
-        return None;
-    }
-    let ExprKind::Text(format) = l.module.expr(format.value).kind.clone() else { return None };
-    let mut out = Vec::new();
-    let mut next = values.iter();
-    let mut rest = format.as_ref();
-    while let Some((before, after)) = rest.split_once('%') {
-        if !before.is_empty() {
-            out.push(l.constant(node, before));
-        }
-        let end = after.find(|c: char| c.is_ascii_alphabetic() || c == '%')?;
-        let verb = after.get(end..)?.chars().next()?;
-        let flags = after.get(..end)?;
-        rest = after.get(end + 1..)?;
-        if verb == '%' {
-            out.push(l.constant(node, "%"));
-            continue;
-        }
-        let value = match flags.split_once('$') {
-            Some((number, _)) => values.get(number.parse::<usize>().ok()?.checked_sub(1)?)?.value,
-            None => next.next()?.value,
-        };
-        out.push(match verb {
-            's' => value,
-            _ => {
-                let ty = l.sym("int");
-                l.expr(node, ExprKind::Cast { of: value, ty })
-            }
-        });
-    }
-    if !rest.is_empty() || out.is_empty() {
-        out.push(l.constant(node, rest));
-    }
-    Some(out)
-}
-
-fn created(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let args = args(l, node);
-    let first = children(node).into_iter().find(|n| n.kind() != "arguments");
-    let class = match first {
-        Some(n) if n.kind() == "anonymous_class" => {
-            let id = declare::class(l, n);
-            let body = vec![stmt(n, StmtKind::Class(id))];
-            return l.expr(node, ExprKind::Block { body, value: None });
-        }
-        // `new $class(…)`
-        Some(n) if matches!(n.kind(), "variable_name" | "subscript_expression") => {
-            let class = expr(l, n);
-            let mut all = vec![plain(class)];
-            all.extend(args);
-            let callee = l.named(n, "instantiate");
-            return l.expr(node, ExprKind::Call { callee, args: all });
-        }
-        Some(n) => expr(l, n),
-        None => l.unknown(node, Vec::new()),
-    };
-    l.expr(node, ExprKind::New { class, args })
-}
-
 fn augmented(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let operator = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
     let (target, value) = (part(l, node, "left"), part(l, node, "right"));
@@ -715,6 +604,9 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         };
         return l.expr(node, ExprKind::IsType { of: left, ty });
     }
+    if let Some(id) = contains_dots(l, node, operator) {
+        return id;
+    }
     let right = part(l, node, "right");
     if let Some(id) = compared(l, node, operator, (left, right)) {
         return id;
@@ -740,6 +632,31 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Binary { op, left, right })
 }
 
+/// Returns true if a side of a comparison is a call that makes a digest.
+fn is_digest(l: &Lower<'_>, node: Node<'_>, side: &str) -> bool {
+    let function = field(node, side).and_then(|n| field(n, "function"));
+    function.is_some_and(|f| matches!(l.text(f), "md5" | "sha1" | "hash" | "hash_hmac" | "crypt"))
+}
+
+/// `strpos($path, '..') !== false` is `str_contains($path, '..')`.
+fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<ExprId> {
+    let call = field(node, "left").filter(|c| c.kind() == "function_call_expression")?;
+    let is_search =
+        field(call, "function").is_some_and(|f| matches!(l.text(f), "strpos" | "stripos" | "strstr" | "mb_strpos"));
+    let is_false = field(node, "right").is_some_and(|r| l.text(r).eq_ignore_ascii_case("false"));
+    if !is_search || !is_false || !matches!(operator, "===" | "!==" | "==" | "!=") {
+        return None;
+    }
+    let args = call::args(l, call);
+    let needle = args.get(1).map(|a| &l.module.expr(a.value).kind);
+    if !matches!(needle, Some(ExprKind::Text(t)) if t.contains("..")) {
+        return None;
+    }
+    let callee = l.named(call, "str_contains");
+    let found = l.expr(call, ExprKind::Call { callee, args });
+    Some(if operator.starts_with('!') { found } else { l.expr(node, ExprKind::Not(found)) })
+}
+
 /// A comparison of a digest: a call of `loose_equal` or `strict_equal` before it, which structural entries see.
 fn compared(l: &mut Lower<'_>, node: Node<'_>, operator: &str, sides: (ExprId, ExprId)) -> Option<ExprId> {
     let (op, name) = match operator {
@@ -749,11 +666,7 @@ fn compared(l: &mut Lower<'_>, node: Node<'_>, operator: &str, sides: (ExprId, E
         "!==" => (Op::NotEqual, "strict_equal"),
         _ => return None,
     };
-    let is_digest = |side: &str| {
-        let function = field(node, side).and_then(|n| field(n, "function"));
-        function.is_some_and(|f| matches!(l.text(f), "md5" | "sha1" | "hash" | "hash_hmac" | "crypt"))
-    };
-    let digest = match (is_digest("left"), is_digest("right")) {
+    let digest = match (is_digest(l, node, "left"), is_digest(l, node, "right")) {
         (true, _) => sides.0,
         (false, true) => sides.1,
         _ => return None,

@@ -1,7 +1,7 @@
 //! The shape of Ruby files.
 //!
-//! `::` is a member. A bare word that is not a local variable and that the file defines as a method is a call. What
-//! `ruby/idiom.rs` recognises in the text of the code (a secret made from `rand`, privileged attributes in `permit`)
+//! `::` is a member. A bare word that is not a local variable and that the file defines as a method is a call.
+//! `ruby/idiom.rs` recognises idioms in the text (a secret made from `rand`, privileged attributes in `permit`). An idiom
 //! becomes a call of a name that starts with two underscores; the table has rules for these names.
 
 mod idiom;

@@ -1,4 +1,4 @@
-//! Words that several lowerings look for.
+//! Names and patterns that several lowerings recognise.
 
 /// Returns true if a variable of this name holds a secret: `resetToken`, `api_key`, `password`.
 pub(super) fn has_secret_name(name: &str) -> bool {
@@ -26,7 +26,7 @@ pub(super) fn has_secret_name(name: &str) -> bool {
         "resetcode",
     ];
     // A list of tokens of a parser, a count, a type or a name of a token is not a secret.
-    const NOT: [&str; 10] = [
+    const NOT: [&str; 13] = [
         "tokens",
         "tokentype",
         "tokenid",
@@ -35,6 +35,9 @@ pub(super) fn has_secret_name(name: &str) -> bool {
         "tokenize",
         "tokenname",
         "length",
+        "algorithm",
+        "kind",
+        "format",
         "index",
         "hint",
     ];

@@ -100,7 +100,8 @@ fn a_change_beside_an_old_flow_reports_nothing() {
 
 #[test]
 fn severity_and_confidence_follow_where_the_value_comes_from() {
-    let argument = "import sys, os\n\ndef main():\n    command = \"ls \" + sys.argv[1]\n    os.system(command)\n";
+    let argument =
+        "import sys, sqlite3\n\ndef main(cursor):\n    query = \"SELECT \" + sys.argv[1]\n    cursor.execute(query)\n";
     let found = scan(None, argument);
     let weight = |f: &Finding| (f.severity(), f.confidence());
     assert!(found.iter().any(|f| weight(f) == (Severity::Major, Confidence::Medium)), "{found:?}");

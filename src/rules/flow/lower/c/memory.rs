@@ -24,6 +24,18 @@ pub(super) struct Locals<'t> {
     scalars: HashSet<&'t str>,
 }
 
+/// How a statement uses a pointer that was freed before.
+enum Use<'n> {
+    /// It does not name the pointer.
+    None,
+    /// It assigns the pointer, or it is not known what it does.
+    Other,
+    /// It frees the pointer again.
+    Free(Node<'n>),
+    /// It reads or writes the data behind the pointer.
+    Read(Node<'n>),
+}
+
 impl<'n, 't> C<'_, 't> {
     pub(super) fn locals_of(&self, function: Node<'n>, params: Option<Node<'n>>) -> Locals<'t> {
         let mut locals = Locals { text: self.l.text(function), ..Default::default() };
@@ -123,7 +135,7 @@ impl<'n, 't> C<'_, 't> {
         out.push(stmt(node, StmtKind::Expr(id)));
     }
 
-    /// Looks for a pointer that is freed and then used or freed again in the statements of one block.
+    /// Adds a call where the statements of one block use or free a pointer after they freed it.
     pub(super) fn frees(&mut self, nodes: &[Node<'n>], out: &mut Block) {
         for (i, node) in nodes.iter().enumerate() {
             let Some(name) = self.freed(*node) else { continue };
@@ -136,11 +148,14 @@ impl<'n, 't> C<'_, 't> {
                     self.note(*later, "__double_free", out);
                     break;
                 }
-                if let Some(used) = self.use_of(*later, name) {
-                    if let Some(at) = used {
+                match self.use_of(*later, name) {
+                    Use::None => {}
+                    Use::Other => break,
+                    Use::Free(at) => self.note(at, "__double_free", out),
+                    Use::Read(at) => {
                         self.note(at, "__use_after_free", out);
+                        break;
                     }
-                    break;
                 }
                 if matches!(
                     later.kind(),
@@ -167,9 +182,8 @@ impl<'n, 't> C<'_, 't> {
         matches!(pointer.kind(), "identifier" | "field_expression").then(|| self.l.text(pointer))
     }
 
-    /// Returns None if a statement does not name a pointer, `Some(None)` if it assigns it first, and the place of the
-    /// use otherwise.
-    fn use_of(&self, node: Node<'n>, name: &str) -> Option<Option<Node<'n>>> {
+    /// Returns how a statement uses a pointer that was freed before.
+    fn use_of(&self, node: Node<'n>, name: &str) -> Use<'n> {
         let text = self.l.text(node);
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let mut from = 0;
@@ -187,26 +201,29 @@ impl<'n, 't> C<'_, 't> {
                 continue;
             }
             let rest = after.trim_start();
-            let is_assigned = rest.starts_with('=') && !rest.starts_with("==");
-            let is_address = before.ends_with('&') && !before.ends_with("&&");
-            // A declaration of the same name, a size, a comparison with an old pointer, or a cleanup macro is not a use.
-            if is_assigned {
+            if rest.starts_with('=') && !rest.starts_with("==") && !before.ends_with('*') {
                 // `p = p->next` reads first.
+                let code = rest.split(';').next().unwrap_or_default();
+                let code = code.replace("sizeof(*", "sizeof(?").replace("sizeof *", "sizeof ?");
                 let reads = [format!("{name}->"), format!("{name}["), format!("*{name}")];
-                let rest_code = rest.replace("sizeof(*", "sizeof(?").replace("sizeof *", "sizeof ?");
-                let read = reads.iter().filter_map(|r| rest_code.find(r.as_str())).min();
-                let Some(read) = read else { return Some(None) };
-                let at = node.start_byte() + end + (after.len() - rest.len()) + read;
-                return Some(node.descendant_for_byte_range(at, at + 1));
+                let read = reads.iter().filter_map(|r| code.find(r.as_str())).min();
+                let offset = node.start_byte() + end + (after.len() - rest.len());
+                let read = read.and_then(|r| node.descendant_for_byte_range(offset + r, offset + r + 1));
+                return read.map_or(Use::Other, Use::Read);
             }
+            // An address, a size: not the data behind the pointer.
+            let is_address = before.ends_with('&') && !before.ends_with("&&");
             if is_address || before.ends_with("sizeof(") || before.ends_with("sizeof ") {
-                return Some(None);
+                return Use::Other;
             }
             let offset = node.start_byte() + start;
-            let place = node.descendant_for_byte_range(offset, offset + name.len())?;
-            return Some(self.is_dereferenced(place).then_some(place));
+            let Some(place) = node.descendant_for_byte_range(offset, offset + name.len()) else { return Use::Other };
+            if before.ends_with("free(") && node.kind() == "if_statement" {
+                return Use::Free(place);
+            }
+            return if self.is_dereferenced(place) { Use::Read(place) } else { Use::Other };
         }
-        None
+        Use::None
     }
 
     /// Returns true if the data behind a pointer is used: `*p`, `p->x`, `p[i]`, or an argument of a call.
@@ -249,7 +266,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// `char buf[n]`: a size that the interpreter looks at.
+    /// Adds a call with the size of `char buf[n]`, which the interpreter checks.
     pub(super) fn variable_length(&mut self, declarator: Node<'n>, out: &mut Block) {
         if declarator.kind() != "array_declarator" {
             return;
@@ -330,7 +347,7 @@ impl<'n, 't> C<'_, 't> {
                 || self.locals.text.contains(&format!("strnlen({source}")))
     }
 
-    /// Looks at the sizes and targets of a call of libc.
+    /// Checks the sizes and targets of a call of libc.
     pub(super) fn memory_of_call(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut Block) {
         match name {
             "strcpy" | "strcat" | "stpcpy" => self.copy(node, list, out),
@@ -355,7 +372,7 @@ impl<'n, 't> C<'_, 't> {
                 }
             }
             "memcmp" | "strcmp" | "strncmp" => {
-                let words = ["hmac", "mac", "digest", "token", "signature", "expected_tag"];
+                let words = ["hmac", "mac", "token", "signature", "expected_tag"];
                 let last = |n: &Node<'n>| {
                     let t = self.l.text(*n).to_ascii_lowercase();
                     words.iter().any(|w| t.ends_with(w))

@@ -86,7 +86,7 @@ pub(super) fn is_service(ty: &str) -> bool {
 }
 
 impl<'n> CSharp<'_, '_> {
-    /// Adds what an assignment means beside itself: a secret of `Random`.
+    /// Adds a call if an assignment stores a number of `Random` as a secret.
     pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut Block) {
         let text = self.l.text(value);
         let name = self.l.text(target);
@@ -178,6 +178,19 @@ impl<'n> CSharp<'_, '_> {
             "Get", "Find", "Load", "Fetch", "Lookup", "Resolve", "List", "Search", "First", "Single", "Create", "Open",
         ];
         is_service && verbs.iter().any(|v| name.starts_with(v))
+    }
+
+    /// Returns true if a condition around asks for the development environment.
+    pub(super) fn is_in_development(&self, node: Node<'n>) -> bool {
+        let mut at = node;
+        while let Some(p) = at.parent() {
+            let test = if p.kind() == "if_statement" { field(p, "condition") } else { None };
+            if test.is_some_and(|t| ["Development", "DEBUG", "Debug"].iter().any(|w| self.l.text(t).contains(w))) {
+                return true;
+            }
+            at = p;
+        }
+        false
     }
 
     /// Returns true if the block around a new object sets a member of the variable that it is stored in.

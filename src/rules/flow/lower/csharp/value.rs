@@ -287,6 +287,10 @@ impl<'n> CSharp<'_, '_> {
         {
             body.push(self.l.assign(node, target, of));
         }
+        if name == "UseDeveloperExceptionPage" && !self.is_in_development(node) {
+            let id = self.l.call(node, "__developer_page", Vec::new());
+            body.push(stmt(node, StmtKind::Expr(id)));
+        }
         if name == "IsMatch" || name == "Match" || name == "Matches" || name == "Replace" {
             self.exponential(list, &mut body);
         }

@@ -6,7 +6,7 @@ use super::{Go, item, text};
 use tree_sitter::Node;
 
 impl Go<'_, '_> {
-    /// The arguments of `fmt.Fprintf` and others: those of verbs for numbers are numbers.
+    /// Lowers the arguments of a function that formats. An argument of a verb for numbers is a number.
     pub(super) fn formatted_args(&mut self, arguments: &[Node<'_>], at: usize) -> Vec<Arg> {
         let format = arguments.get(at).filter(|n| n.kind().ends_with("string_literal"));
         let verbs = format.and_then(|n| text::verbs(&text::literal(self.l.text(*n))));
@@ -113,7 +113,7 @@ impl Go<'_, '_> {
         }
     }
 
-    /// Returns true if a literal has keys that are no names of fields.
+    /// Returns true if a key of a literal is not the name of a field.
     pub(super) fn is_keyed(&self, body: Node<'_>) -> bool {
         let keys = children(body).into_iter().filter_map(|n| field(n, "key"));
         keys.into_iter().any(|k| !self.l.text(k).chars().all(|c| c.is_alphanumeric() || c == '_'))

@@ -1,4 +1,4 @@
-//! What the words of Go mean: paths of packages, operators, formats, literals.
+//! Reads the text of Go: paths of packages, operators, formats, literals.
 
 use super::super::super::shape::Op;
 use super::super::unescape;
@@ -29,7 +29,7 @@ pub(super) fn package_names(path: &str) -> Vec<String> {
     out
 }
 
-/// Returns true for the name of a last result that is no data: `err`, `ok`.
+/// Returns true for the name of a last result that carries no data: `err`, `ok`.
 pub(super) fn is_flag(name: &str) -> bool {
     name.starts_with("err")
         || name.ends_with("Err")

@@ -1,8 +1,8 @@
 //! What the text of a call or of a method says in Java and Kotlin that its data does not: that a parser is hardened,
 //! that only the name of a file is used, that a random number is for a secret. The lowering turns it into calls of the table.
 
-use super::super::super::shape::{Block, ExprId};
-use super::super::Lower;
+use super::super::super::shape::{Block, ExprId, ExprKind, StmtKind};
+use super::super::{Lower, stmt};
 use tree_sitter::Node;
 
 /// Settings that keep a parser from resolving external entities.
@@ -65,12 +65,95 @@ const NOT_ENUMS: &[&str] = &[
     "Uri",
 ];
 
+/// Ends of names of objects that hold what others stored.
+const HOLDERS: &[&str] = &[
+    "store",
+    "repo",
+    "repository",
+    "repositories",
+    "service",
+    "manager",
+    "mgr",
+    "dao",
+    "cache",
+    "registry",
+    "provider",
+    "client",
+    "facade",
+    "gateway",
+    "finder",
+    "storage",
+    "api",
+    "loader",
+    "resolver",
+    "template",
+    "entitymanager",
+    "session",
+    "index",
+];
+/// First words of methods that look something up or change it.
+const VERBS: &[&str] = &[
+    "get",
+    "find",
+    "load",
+    "fetch",
+    "lookup",
+    "search",
+    "query",
+    "list",
+    "select",
+    "retrieve",
+    "read",
+    "count",
+    "save",
+    "update",
+    "delete",
+    "create",
+    "insert",
+    "add",
+    "remove",
+    "store",
+    "register",
+    "authenticate",
+    "resolve",
+    "exists",
+    "merge",
+    "persist",
+    "send",
+    "post",
+    "put",
+    "exchange",
+    "execute",
+];
+
+/// Returns true for a call such as `users.findByName(x)`, whose result is not the text of its argument.
+pub(in super::super) fn is_lookup(receiver: &str, method: &str) -> bool {
+    let last = receiver.rsplit('.').next().unwrap_or_default();
+    let lower = last.trim_end_matches("()").to_ascii_lowercase();
+    let is_holder = last.starts_with(|c: char| c.is_ascii_lowercase()) && HOLDERS.iter().any(|h| lower.ends_with(h));
+    let is_verb = |verb: &&str| {
+        let rest = method.strip_prefix(*verb);
+        rest.is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_lowercase()))
+    };
+    is_holder && VERBS.iter().any(|v| is_verb(&v))
+}
+
+/// Lowers such a call: it is evaluated with its arguments, and its value is the same call without them. So data of the
+/// receiver passes and data of the arguments does not.
+pub(in super::super) fn looked_up(l: &mut Lower<'_>, node: Node<'_>, call: ExprId, callee: ExprId) -> ExprId {
+    let body = vec![stmt(node, StmtKind::Expr(call))];
+    let value = l.expr(node, ExprKind::Call { callee, args: Vec::new() });
+    l.expr(node, ExprKind::Block { body, value: Some(value) })
+}
+
 /// Returns the call that stands for what a method does to its receiver: hardens a parser, secures a cookie.
 pub(in super::super) fn change(method: &str, args: &str) -> Option<&'static str> {
     match method {
         "setFeature" | "setProperty" | "setAttribute" | "setParameter" => is_hardening(args).then_some("java.hardened"),
         "setEntityResolver" | "setXMLResolver" if !args.contains("null") => Some("java.hardened"),
-        "setSecure" if args == "(true)" => Some("java.secured"),
+        // `setSecure(false)` is reported where it is written. A cookie that is deleted needs no attribute.
+        "setSecure" => Some("java.secured"),
+        "setMaxAge" if args == "(0)" => Some("java.secured"),
         _ => None,
     }
 }
@@ -101,6 +184,36 @@ pub(in super::super) fn checked_name(l: &Lower<'_>, node: Node<'_>, name: &str) 
         _ => return None,
     };
     is_name_taken(l, node).then_some(checked)
+}
+
+/// Returns the name of what starts a program in a method that names a shell.
+pub(in super::super) fn shell_name(l: &Lower<'_>, node: Node<'_>, name: &str) -> Option<&'static str> {
+    let named = match name {
+        "ProcessBuilder" | "java.lang.ProcessBuilder" => "ShellBuilder",
+        "command" => "commandShell",
+        "exec" => "execShell",
+        _ => return None,
+    };
+    let text = around(l, node);
+    let shells = ["\"sh\"", "\"bash\"", "\"/bin/sh\"", "\"/bin/bash\"", "\"cmd\"", "\"cmd.exe\"", "\"powershell"];
+    shells.iter().any(|s| text.contains(s)).then_some(named)
+}
+
+/// Returns the text of the method around, or of the lambda around if it has several statements.
+fn around<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
+    let mut at = node;
+    while let Some(parent) = at.parent() {
+        let is_whole = match parent.kind() {
+            "method_declaration" | "constructor_declaration" | "function_declaration" => true,
+            "lambda_literal" => parent.named_child_count() > 2,
+            _ => false,
+        };
+        if is_whole {
+            return l.text(parent);
+        }
+        at = parent;
+    }
+    l.text(at)
 }
 
 /// Returns true if only the last name of the path is used: `new File(x).getName()`.

@@ -28,6 +28,29 @@ const HANDLER: &[&str] = &[
 /// Types of results that are written as they are.
 const TEXT: &[&str] = &["String", "ResponseEntity", "Response", "Mono", "HttpEntity"];
 
+/// Annotations of parameters that the framework fills with something else than the request.
+const INJECTED: &[&str] = &[
+    "AuthenticationPrincipal",
+    "CurrentUser",
+    "CurrentUsername",
+    "CurrentSecurityContext",
+    "LoggedInUser",
+    "SessionAttribute",
+    "RequestAttribute",
+    "Value",
+    "Autowired",
+    "Qualifier",
+    "Context",
+    "Suspended",
+    "Inject",
+    "Auth",
+];
+
+/// Returns true for a parameter that is not data of the request, such as the name of the user who is logged in.
+pub(in super::super) fn is_injected(l: &Lower<'_>, marks: &[Mark]) -> bool {
+    has(l, marks, INJECTED)
+}
+
 /// Rewrites the `return` statements of a method.
 pub(in super::super) fn responses(
     l: &mut Lower<'_>,

@@ -20,7 +20,7 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
         let of = expr(l, object);
         return Some(l.expr(node, ExprKind::Pass(of)));
     }
-    // Methods that other languages have for other things.
+    // The interpreter runs the function of `use` and `all` with an element, as Kotlin and Ruby do.
     if matches!(name, "use" | "all") && args.iter().any(|a| function::is_literal(*a)) {
         let of = expr(l, object);
         let get = l.sym("get");
@@ -63,7 +63,7 @@ fn map(l: &mut Lower<'_>, node: Node<'_>, object: Node<'_>, first: Node<'_>) -> 
     l.expr(node, ExprKind::Collection(vec![Item { key: None, value, is_spread: false }]))
 }
 
-/// A test with a name that no program has, which the table knows.
+/// Lowers a test to a call whose name is not an identifier, so that a guard of the table can match it.
 pub(super) fn named_test(l: &mut Lower<'_>, node: Node<'_>, name: &str, of: Node<'_>) -> ExprId {
     let of = expr(l, of);
     let callee = l.named(node, name);
@@ -80,7 +80,7 @@ fn is_origin(l: &Lower<'_>, node: Node<'_>) -> bool {
         && field(node, "property").is_some_and(|p| matches!(l.text(p), "origin" | "source"))
 }
 
-/// Events of sockets that carry no data of the peer.
+/// Events of sockets without data of the peer.
 const QUIET: [&str; 14] = [
     "connect",
     "connection",
@@ -126,9 +126,9 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
             }
         }
         (_, event, "socket" | "ws" | "sock" | "peer" | "connection" | "conn" | "client")
-            if is_server(l)
-                && !QUIET.contains(&event)
-                && (event == "message" || receiver == "socket" || event == "data") =>
+            if !QUIET.contains(&event)
+                && (event == "message" || receiver == "socket" || event == "data")
+                && is_server(l) =>
         {
             set_mark(l, args, 0, "socket message");
         }
@@ -199,7 +199,7 @@ fn set_mark(l: &mut Lower<'_>, args: &[Arg], position: usize, word: &str) {
     }
 }
 
-/// `event.origin === "https://…"` also says that the event is one that is trusted: the test `checked origin`(event).
+/// `event.origin === "https://…"` also makes the event trusted: the test `checked origin`(event).
 pub(super) fn origin_test(l: &mut Lower<'_>, node: Node<'_>, test: ExprId, sides: [Node<'_>; 2], op: Op) -> ExprId {
     let Some(object) = sides.iter().find(|n| is_origin(l, **n)).and_then(|n| field(*n, "object")) else { return test };
     let checked = named_test(l, node, "checked origin", object);

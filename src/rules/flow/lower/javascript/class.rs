@@ -1,10 +1,10 @@
 //! Classes.
 
 use super::super::super::shape::{Class, ClassId, Field, FunctionId, Mark, Stmt, StmtKind};
-use super::super::{Lower, child, children, field, fields, span, stmt};
+use super::super::{Lower, child, children, field, fields, has_token, span, stmt};
 use super::expression::expr;
 use super::function::{self, mark, type_name};
-use super::{ExprKind, is_marked, statement};
+use super::{ExprKind, statement};
 use tree_sitter::Node;
 
 /// Lowers a class. `outer`: decorators that stand outside of the node.
@@ -62,7 +62,7 @@ fn member(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>, class: &mut Class
 pub(super) fn method(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> FunctionId {
     let id = function::function(l, node, None);
     let is_constructor = field(node, "name").is_some_and(|n| l.text(n) == "constructor");
-    let (is_static, is_getter) = (is_marked(node, "static"), is_marked(node, "get"));
+    let (is_static, is_getter) = (has_token(node, "static"), has_token(node, "get"));
     if let Some(f) = l.module.functions.get_mut(id.0 as usize) {
         f.marks = marks;
         f.is_constructor = is_constructor;
@@ -76,7 +76,7 @@ pub(super) fn method(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> Fun
 fn constructor_fields(l: &mut Lower<'_>, node: Node<'_>, id: FunctionId, class: &mut Class) {
     let mut assigned: Vec<Stmt> = Vec::new();
     for p in field(node, "parameters").map(children).unwrap_or_default() {
-        if child(p, "accessibility_modifier").is_none() && !is_marked(p, "readonly") {
+        if child(p, "accessibility_modifier").is_none() && !has_token(p, "readonly") {
             continue;
         }
         let Some(name) = field(p, "pattern").filter(|n| n.kind() == "identifier") else { continue };

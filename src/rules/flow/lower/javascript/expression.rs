@@ -68,7 +68,7 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             ExprKind::Conditional { test, yes, no: field_expr(l, node, "alternative") }
         }
         "assignment_expression" | "augmented_assignment_expression" => return assign(l, node),
-        // A value that a pattern takes if there is none: `{ a = 1 }`.
+        // A pattern with a default: `{ a = 1 }`.
         "assignment_pattern" | "object_assignment_pattern" => return field_expr(l, node, "left"),
         "arrow_function" | "function_expression" | "generator_function" => return function::literal(l, node, None),
         "class" => {
@@ -415,7 +415,7 @@ fn special_test(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, right: Node<'
 }
 
 fn sum(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    // The innermost first, so that a long chain is no deep nesting.
+    // The innermost first, so that a long chain does not nest deeply.
     let parts = l.chain(node, "binary_expression", "+");
     let mut left: Option<ExprId> = None;
     for part in parts {
@@ -434,7 +434,7 @@ fn unary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let kind = match text {
         "!" => ExprKind::Not(of),
         "-" | "+" | "~" => ExprKind::Negate(of),
-        // `typeof x`, `void x`, `delete x` give nothing of x.
+        // The results of `typeof x`, `void x` and `delete x` do not contain x.
         _ => ExprKind::Block { body: vec![stmt(node, StmtKind::Expr(of))], value: None },
     };
     l.expr(node, kind)

@@ -96,8 +96,8 @@ pub(super) fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Mark {
     }
 }
 
-/// Returns the name of a declared type without type arguments, arrays and `null`: `Request<P>` is `Request`. Types that
-/// are no name give none.
+/// Returns the name of a declared type without type arguments, arrays and `null`: `Request<P>` is `Request`. Returns None for
+/// types without a name.
 pub(super) fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
     let mut at = node;
     // A type is only a few levels deep where it has a name.

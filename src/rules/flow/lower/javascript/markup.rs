@@ -6,7 +6,7 @@ use super::expression::expr;
 use super::{ExprId, ExprKind};
 use tree_sitter::Node;
 
-/// Attributes of elements that run what they get as a script, if it starts with `javascript:`.
+/// Attributes whose value is run as a script if it starts with `javascript:`.
 const ADDRESSES: [(&str, &str); 12] = [
     ("a", "href"),
     ("area", "href"),
@@ -22,7 +22,7 @@ const ADDRESSES: [(&str, &str); 12] = [
     ("input", "formAction"),
 ];
 
-/// Lowers an element. Its value is harmless: what stands inside is escaped.
+/// Lowers an element. Its value is harmless: React escapes its children.
 pub(super) fn element(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let mut body: Block = Vec::new();
     inside(l, node, &mut body);

@@ -1,4 +1,5 @@
-//! Constructs that are a finding by themselves: calls with names that no program has show them to the table.
+//! Constructs that are findings without data. Each becomes a call whose name is not an identifier, such as
+//! `slow regex`, so that an entry of the table can match it.
 
 use super::super::{Lower, field};
 use super::ExprId;
@@ -10,21 +11,6 @@ pub(super) fn comparison(l: &mut Lower<'_>, node: Node<'_>, sides: [Node<'_>; 2]
     if sides.iter().any(|n| is_harmless(*n)) {
         return None;
     }
-    let is_secret = |t: &str| {
-        let word = last_word(t).to_ascii_lowercase();
-        ["apikey", "secret", "signature", "digest", "hmac", "csrftoken", "resettoken", "authtoken", "apitoken"]
-            .iter()
-            .any(|w| word.ends_with(w))
-    };
-    let is_request = |t: &str| {
-        ["req.", "request.", "ctx.", "event."].iter().any(|p| t.starts_with(p))
-            && ["headers", "query", "body", "header(", "get("].iter().any(|p| t.contains(p))
-    };
-    let is_mac = |t: &str| {
-        ["signature", "digest", "hmac", "expected", "hash"]
-            .iter()
-            .any(|w| last_word(t).to_ascii_lowercase().ends_with(w))
-    };
     let is_one = |a: &str, b: &str| {
         (is_request(a) && (is_secret(a) || is_secret(b))) || (is_request(a) && is_mac(b) && mentions(l, "createHmac"))
     };
@@ -33,6 +19,23 @@ pub(super) fn comparison(l: &mut Lower<'_>, node: Node<'_>, sides: [Node<'_>; 2]
         return None;
     }
     Some(l.call(node, "compare secret", Vec::new()))
+}
+
+fn is_mac(text: &str) -> bool {
+    let word = last_word(text).to_ascii_lowercase();
+    ["signature", "digest", "hmac", "expected", "hash"].iter().any(|w| word.ends_with(w))
+}
+
+fn is_secret(text: &str) -> bool {
+    const WORDS: [&str; 9] =
+        ["apikey", "secret", "signature", "digest", "hmac", "csrftoken", "resettoken", "authtoken", "apitoken"];
+    let word = last_word(text).to_ascii_lowercase();
+    WORDS.iter().any(|w| word.ends_with(w))
+}
+
+fn is_request(text: &str) -> bool {
+    ["req.", "request.", "ctx.", "event."].iter().any(|p| text.starts_with(p))
+        && ["headers", "query", "body", "header(", "get("].iter().any(|p| text.contains(p))
 }
 
 fn is_harmless(node: Node<'_>) -> bool {
@@ -93,7 +96,7 @@ fn is_ambiguous(body: &str) -> bool {
         }
         match chars.get(i) {
             Some('+') => {
-                // Two repeated atoms that cannot be missing part each other.
+                // Two atoms that must match separate the repetitions.
                 if is_repeated {
                     return false;
                 }
@@ -120,6 +123,27 @@ fn class_end(chars: &[char], start: usize) -> usize {
     i
 }
 
+/// Parts of names of secrets that programs make.
+const SECRETS: [&str; 17] = [
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passcode",
+    "nonce",
+    "salt",
+    "sessionid",
+    "sessid",
+    "csrf",
+    "apikey",
+    "resetcode",
+    "verificationcode",
+    "verifycode",
+    "authcode",
+    "invitecode",
+    "recoverycode",
+];
+
 /// Shows a secret that is made with `Math.random()`: `random secret`.
 pub(super) fn secret(l: &mut Lower<'_>, node: Node<'_>, name: &str, value: Node<'_>) -> Option<ExprId> {
     let text = l.text(value);
@@ -127,35 +151,16 @@ pub(super) fn secret(l: &mut Lower<'_>, node: Node<'_>, name: &str, value: Node<
         return None;
     }
     let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
-    const WORDS: [&str; 18] = [
-        "token",
-        "secret",
-        "password",
-        "passwd",
-        "passcode",
-        "otp",
-        "nonce",
-        "salt",
-        "sessionid",
-        "sessid",
-        "csrf",
-        "apikey",
-        "resetcode",
-        "verificationcode",
-        "verifycode",
-        "authcode",
-        "invitecode",
-        "recoverycode",
-    ];
-    let is_secret =
-        WORDS.iter().any(|w| if *w == "otp" { name == "otp" || name.ends_with("otp") } else { name.contains(w) });
+    let is_secret = name.ends_with("otp") || SECRETS.iter().any(|w| name.contains(w));
     is_secret.then(|| l.call(node, "random secret", Vec::new()))
 }
 
 /// Returns true for a call that ends the program: `process.exit(1)`.
 pub(super) fn is_end(l: &Lower<'_>, node: Node<'_>) -> bool {
     node.kind() == "call_expression"
-        && field(node, "function").is_some_and(|f| matches!(l.text(f), "process.exit" | "process.abort"))
+        && field(node, "function").is_some_and(|f| {
+            matches!(l.text(f), "process.exit" | "process.abort" | "ctx.throw" | "this.ctx.throw" | "notFound")
+        })
 }
 
 /// Returns true if the file has a word.

@@ -4,7 +4,10 @@ use super::super::{Lower, field};
 use super::function;
 use tree_sitter::Node;
 
-/// Returns true if a response is written whose function says before that it is no HTML: `res.type("json")`,
+/// Bytes before a call that are searched for a content type.
+const SEARCHED: usize = 4_000;
+
+/// Returns true if a response is written whose function sets another content type before: `res.type("json")`,
 /// `res.setHeader("Content-Type", "text/plain")`.
 pub(super) fn is_plain(l: &Lower<'_>, call: Node<'_>, callee: Node<'_>) -> bool {
     let name = field(callee, "property").map(|p| l.text(p)).unwrap_or_default();
@@ -12,8 +15,9 @@ pub(super) fn is_plain(l: &Lower<'_>, call: Node<'_>, callee: Node<'_>) -> bool 
         return false;
     }
     let Some(around) = function_around(call) else { return false };
-    let before = l.text.get(around.start_byte()..callee.end_byte()).unwrap_or_default();
-    let Ok(before) = std::str::from_utf8(before) else { return false };
+    let start = around.start_byte().max(callee.end_byte().saturating_sub(SEARCHED));
+    let before = l.text.get(start..callee.end_byte()).unwrap_or_default();
+    let before = before.utf8_chunks().last().map_or("", |c| c.valid());
     last_type(before).is_some_and(|t| !t.contains("html"))
 }
 

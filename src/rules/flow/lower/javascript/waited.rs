@@ -8,8 +8,8 @@ use super::expression::expr;
 use super::{ExprId, ExprKind, StmtKind};
 use tree_sitter::Node;
 
-/// Starts of names of functions whose result is made of their arguments, although it is waited for.
-const DECODERS: [&str; 30] = [
+/// Functions whose result is made of their arguments, although it is waited for.
+const DECODERS: [&str; 40] = [
     "json",
     "text",
     "formdata",
@@ -18,31 +18,57 @@ const DECODERS: [&str; 30] = [
     "buffer",
     "body",
     "parse",
+    "parsebody",
+    "parseform",
+    "parsestring",
+    "parsestringpromise",
     "readbody",
     "getbody",
     "all",
+    "allsettled",
     "race",
     "any",
     "resolve",
     "decode",
     "unescape",
     "format",
-    "build",
-    "valid",
     "marked",
+    "markdown",
     "normalize",
     "join",
     "map",
     "transform",
     "convert",
-    "promisify",
     "stringify",
     "tostring",
     "concat",
     "from",
+    "validate",
+    "validateasync",
+    "parseasync",
+    "inflate",
+    "gunzip",
+    "unzip",
+    "decompress",
 ];
-/// Starts of names of functions whose result is a connection or the like.
-const MAKERS: [&str; 8] = ["connect", "create", "launch", "newpage", "open", "getconnection", "load", "headers"];
+/// Functions whose result is a connection or the like.
+const MAKERS: [&str; 12] = [
+    "connect",
+    "createconnection",
+    "createpool",
+    "createclient",
+    "createtransport",
+    "launch",
+    "newpage",
+    "open",
+    "getconnection",
+    "loadasync",
+    "headers",
+    "createbrowsercontext",
+];
+
+/// Bytes of a file that is searched for the definition of a function.
+const SEARCHED: usize = 300_000;
 
 /// Lowers the value of `await`, or the object of `.then`.
 pub(super) fn value(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -74,14 +100,17 @@ fn is_foreign(l: &Lower<'_>, call: Node<'_>) -> bool {
     }
     let word = l.text(name);
     let lower = word.to_ascii_lowercase();
-    let is = |starts: &[&str]| starts.iter().any(|s| lower.starts_with(s));
-    let is_maker = is(&MAKERS) && children(args).first().is_none_or(|a| !l.text(*a).contains("req"));
-    !is(&DECODERS) && !is_maker && !is_defined(l, word)
+    let is_known = DECODERS.contains(&lower.as_str()) || MAKERS.contains(&lower.as_str());
+    !is_known && !is_defined(l, word)
 }
 
 /// Returns true if the file seems to define a function of the name.
 fn is_defined(l: &Lower<'_>, word: &str) -> bool {
     let text = l.text;
+    // Names of bundles are too short to search, and their files too long.
+    if word.len() < 3 || text.len() > SEARCHED {
+        return true;
+    }
     memchr::memmem::find_iter(text, word.as_bytes()).any(|at| {
         let before = text.get(at.saturating_sub(10)..at).unwrap_or_default();
         let end = at + word.len();

@@ -52,7 +52,7 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             return l.expr(node, ExprKind::Collection(items));
         }
     }
-    let written = l.text(callee);
+    let written = l.text(callee).trim_start_matches('!');
     if let Some(known) = special(l, node, written, &args) {
         return known;
     }
@@ -66,8 +66,11 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let is_hardened = last == "apply" && lambda.is_some_and(|b| hints::is_hardening(l.text(b)));
     let is_resolve = last == "resolve" && callee.kind() == "navigation_expression";
     let has_dots = child(at, "value_arguments").is_some_and(|a| hints::finds_dots(last, l.text(a)));
-    let callee = match hints::checked_name(l, node, if is_resolve { last } else { written }) {
-        Some(name) if is_resolve => {
+    let is_program = matches!(last, "command" | "exec") && callee.kind() == "navigation_expression";
+    let searched = if is_resolve || is_program { last } else { written };
+    let changed = hints::checked_name(l, node, searched).or_else(|| hints::shell_name(l, node, searched));
+    let callee = match changed {
+        Some(name) if is_resolve || is_program => {
             let of = first(l, callee);
             let name = l.sym(name);
             l.expr(callee_node(callee), ExprKind::Member { of, name })
@@ -87,8 +90,12 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         _ => "",
     };
     let is_new = name.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_lookup = !args.is_empty() && written.rsplit_once('.').is_some_and(|(of, name)| hints::is_lookup(of, name));
     let kind = if is_new { ExprKind::New { class: callee, args } } else { ExprKind::Call { callee, args } };
     let call = l.expr(node, kind);
+    if is_lookup {
+        return hints::looked_up(l, node, call, callee);
+    }
     if is_hardened {
         return l.call(node, "java.hardened", vec![call]);
     }
@@ -107,6 +114,15 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Op
         Some((class, method)) => hints::is_weak_random(Some(class), method, written_args),
         None => false,
     };
+    let texts = |id: &ExprId| match &l.module.expr(*id).kind {
+        ExprKind::Text(t) => Some(t.clone()),
+        _ => None,
+    };
+    if written == "Regex"
+        && let Some(pattern) = args.first().and_then(|a| texts(&a.value))
+    {
+        return Some(l.expr(node, ExprKind::Regex(pattern)));
+    }
     if (is_random || hints::is_weak_random(Some(written), "new", written_args)) && hints::is_secret(l, node) {
         return Some(l.call(node, "java.secret-random", Vec::new()));
     }
@@ -184,4 +200,18 @@ pub(super) fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         let target = l.name(*of);
         hints::changed(l, node, call, target, out);
     }
+}
+
+/// Returns true for `require(test)` and `check(test)`, with a lambda for the message or without.
+pub(super) fn is_requirement(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let name = children(node).first().copied();
+    let name = name.map(|n| if n.kind() == "call_expression" { children(n).first().copied().unwrap_or(n) } else { n });
+    name.is_some_and(|n| matches!(l.text(n), "require" | "check" | "assert"))
+}
+
+/// Returns the first argument of a call.
+pub(super) fn required<'n>(node: Node<'n>) -> Option<Node<'n>> {
+    let args = child(node, "value_arguments").or_else(|| child(child(node, "call_expression")?, "value_arguments"))?;
+    let first = children(args).into_iter().next()?;
+    children(first).last().copied()
 }

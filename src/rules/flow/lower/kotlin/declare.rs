@@ -74,6 +74,7 @@ fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
                 let is_variadic = own.is_some_and(|m| l.text(m).contains("vararg"));
                 let marks = marks(l, own);
                 let ty = children(p).into_iter().find(|n| is_type(*n)).map(|n| type_name(l, n));
+                let ty = if spring::is_injected(l, &marks) { Some(l.sym("Principal")) } else { ty };
                 out.push(Param {
                     span: span(p),
                     name: Some(l.sym_of(name)),

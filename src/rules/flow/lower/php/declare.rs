@@ -4,7 +4,8 @@ use super::super::super::shape::{
     Block, Class, ClassId, ExprKind, Field, Function, FunctionId, Mark, Param, StmtKind, Sym,
 };
 use super::super::{Lower, child, children, field, has_token, span, stmt};
-use super::{args, block, class_name, expr, statement};
+use super::call::args;
+use super::{block, class_name, expr, statement};
 use tree_sitter::Node;
 
 /// Lowers `use A\B\C as D;`.
@@ -101,14 +102,10 @@ fn marks(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Mark> {
     for attribute in groups.into_iter().flat_map(children) {
         let Some(name) = children(attribute).first().copied() else { continue };
         let name = expr(l, name);
-        let args = field(attribute, "parameters").map(|_| attribute_args(l, attribute)).unwrap_or_default();
+        let args = field(attribute, "parameters").map(|_| args(l, attribute)).unwrap_or_default();
         out.push(Mark { name, args });
     }
     out
-}
-
-fn attribute_args(l: &mut Lower<'_>, attribute: Node<'_>) -> Vec<super::Arg> {
-    args(l, attribute)
 }
 
 /// Lowers a class, interface, trait, enum or anonymous class.

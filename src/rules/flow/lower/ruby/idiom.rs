@@ -87,7 +87,7 @@ const LIBRARIES: [&str; 72] = [
 ];
 
 impl<'n> Ruby<'_, '_, 'n> {
-    /// Returns calls that an assignment means beside itself: writes to the session and headers, weak secrets.
+    /// Returns the calls that an assignment implies: writes to the session and headers, weak secrets.
     pub(super) fn idioms_of_assignment(&mut self, left: Node<'n>, right: Node<'n>, value: ExprId) -> Vec<ExprId> {
         let mut out = Vec::new();
         let text = self.l.text(right);

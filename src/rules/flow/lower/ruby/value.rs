@@ -234,7 +234,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         match parts.as_slice() {
             [] => self.l.constant(node, ""),
             [one] => match self.l.module.expr(*one).kind.clone() {
-                // The bytes are those of the whole literal.
+                // The span covers the whole literal.
                 text @ ExprKind::Text(_) => self.l.expr(node, text),
                 _ => self.l.expr(node, ExprKind::Concat(parts)),
             },
@@ -320,12 +320,42 @@ impl<'n> Ruby<'_, '_, 'n> {
         self.bind(left);
         let extra = self.idioms_of_assignment(left, right, value);
         let target = self.target(left);
-        let assign = self.l.expr(node, ExprKind::Assign { target, op: None, value });
+        let assign = match self.setter(left, target, right, value) {
+            Some(call) => call,
+            None => self.l.expr(node, ExprKind::Assign { target, op: None, value }),
+        };
         if extra.is_empty() {
             return assign;
         }
         let body = extra.into_iter().map(|id| effect(node, id)).collect();
         self.l.expr(node, ExprKind::Block { body, value: Some(assign) })
+    }
+
+    /// `@record.attributes = value` and `self.name = value` of a value that is not fixed are calls: an action stores data in
+    /// a record, and another action reads a different member of another record.
+    fn setter(&mut self, left: Node<'n>, target: ExprId, right: Node<'n>, value: ExprId) -> Option<ExprId> {
+        let receiver = field(left, "receiver").filter(|_| left.kind() == "call")?;
+        let is_kept = matches!(receiver.kind(), "instance_variable" | "self");
+        let is_fixed = matches!(
+            right.kind(),
+            "true"
+                | "false"
+                | "nil"
+                | "integer"
+                | "string"
+                | "simple_symbol"
+                | "scope_resolution"
+                | "constant"
+                | "hash"
+        );
+        if !is_kept || is_fixed {
+            return None;
+        }
+        let ExprKind::Member { of, name } = self.l.module.expr(target).kind else { return None };
+        let name = format!("{}=", self.l.module.word(name));
+        let name = self.l.sym(&name);
+        let callee = self.l.expr(left, ExprKind::Member { of, name });
+        Some(self.l.expr(left, ExprKind::Call { callee, args: vec![plain(value)] }))
     }
 
     /// The left side of an assignment: `a.b = v` is a member here, not a call.
@@ -456,7 +486,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         if starts && parts.len() > 1 && parts.first().is_some_and(|n| n.kind() == "hash") {
             parts.remove(0);
         }
-        let mut out = Vec::new();
+        let mut out: Vec<Arg> = Vec::new();
         let last = parts.len().saturating_sub(1);
         for (i, a) in parts.iter().enumerate() {
             match a.kind() {
@@ -468,7 +498,20 @@ impl<'n> Ruby<'_, '_, 'n> {
                 _ => out.push(self.argument(*a)),
             }
         }
+        if name.starts_with("render") {
+            self.hide_data(node, &mut out);
+        }
         out
+    }
+
+    /// The keys of `json: { file: x }` and `locals: { template: x }` are not options of `render`.
+    fn hide_data(&mut self, node: Node<'n>, args: &mut [Arg]) {
+        for a in args {
+            let keyword = a.keyword.map(|k| self.l.module.word(k)).unwrap_or_default();
+            if matches!(keyword, "json" | "xml" | "locals" | "plain" | "js" | "object" | "collection" | "assigns") {
+                a.value = self.l.unknown(node, vec![a.value]);
+            }
+        }
     }
 
     fn argument(&mut self, node: Node<'n>) -> Arg {

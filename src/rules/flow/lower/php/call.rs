@@ -1,0 +1,159 @@
+//! Calls and objects of PHP.
+
+use super::super::super::FlowLanguage;
+use super::super::super::shape::{Arg, ExprId, ExprKind, Item, StmtKind};
+use super::super::go::foreign::is_lookup;
+use super::super::{Lower, child, children, field, plain, stmt};
+use super::{ONE_CLASS, declare, expr, member, part};
+use tree_sitter::Node;
+
+pub(super) fn args(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
+    let mut out = Vec::new();
+    let list = field(node, "arguments").or_else(|| child(node, "arguments"));
+    for argument in list.map(children).unwrap_or_default() {
+        if argument.kind() != "argument" {
+            continue;
+        }
+        let keyword = field(argument, "name").map(|n| l.sym_of(n));
+        let is_spread = child(argument, "variadic_unpacking").is_some();
+        let value = match children(argument).last() {
+            Some(n) => expr(l, *n),
+            None => continue,
+        };
+        out.push(Arg { keyword, value, is_spread });
+    }
+    out
+}
+
+/// Returns true for a call of a function of another file that looks something up or changes it.
+fn is_foreign(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let object = field(node, "object").or_else(|| field(node, "scope"));
+    let receiver = object.map(|o| l.text(o));
+    if receiver.is_some_and(|r| matches!(r, "$this" | "self" | "static" | "parent")) {
+        return false;
+    }
+    let Some(name) = field(node, "name").or_else(|| field(node, "function")) else { return false };
+    let name = l.text(name);
+    // A property holds an object of another class.
+    let is_property = receiver.is_some_and(|r| r.starts_with("$this->")) && l.module.find(ONE_CLASS).is_some();
+    let is_declared = !is_property && l.module.find(&format!(" {name}")).is_some();
+    let is_builtin =
+        receiver.is_none() && (name.starts_with("array_") || name.starts_with("mb_") || !name.contains('_'));
+    !is_declared && !is_builtin && is_lookup(FlowLanguage::Php, receiver, name)
+}
+
+pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let id = call_inside(l, node);
+    let ExprKind::Call { callee, args } = &l.module.expr(id).kind else { return id };
+    let callee = *callee;
+    if args.is_empty() || !is_foreign(l, node) {
+        return id;
+    }
+    let body = vec![stmt(node, StmtKind::Expr(id))];
+    let value = l.expr(node, ExprKind::Call { callee, args: Vec::new() });
+    l.expr(node, ExprKind::Block { body, value: Some(value) })
+}
+
+fn call_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let args = args(l, node);
+    let callee = match node.kind() {
+        "function_call_expression" => part(l, node, "function"),
+        "scoped_call_expression" => member(l, node, "scope"),
+        _ => member(l, node, "object"),
+    };
+    let function = field(node, "function").map(|f| f.kind()).unwrap_or_default();
+    if matches!(function, "variable_name" | "subscript_expression") {
+        // `$function(…)`: the name of a function is data.
+        let check = l.call(node, "call_user_func", vec![callee]);
+        let body = vec![stmt(node, StmtKind::Expr(check))];
+        let value = l.expr(node, ExprKind::Call { callee, args });
+        return l.expr(node, ExprKind::Block { body, value: Some(value) });
+    }
+    if let ExprKind::Name(name) = l.module.expr(callee).kind {
+        let name = l.module.word(name).to_ascii_lowercase();
+        if matches!(name.as_str(), "sprintf" | "printf")
+            && let Some(parts) = formatted(l, node, &args)
+        {
+            let text = l.expr(node, ExprKind::Concat(parts));
+            return if name == "printf" { l.call(node, "echo", vec![text]) } else { text };
+        }
+        if name == "compact" {
+            return compact(l, node, &args);
+        }
+    }
+    l.expr(node, ExprKind::Call { callee, args })
+}
+
+/// `compact('a', 'b')` is `['a' => $a, 'b' => $b]`.
+fn compact(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> ExprId {
+    let mut items = Vec::new();
+    for arg in args {
+        let ExprKind::Text(name) = l.module.expr(arg.value).kind.clone() else { continue };
+        let value = l.named(node, &format!("${name}"));
+        items.push(Item { key: Some(arg.value), value, is_spread: false });
+    }
+    l.expr(node, ExprKind::Collection(items))
+}
+
+/// The parts of `sprintf('…%s', $x)`. None: the format is not constant or has a form that is not understood.
+fn formatted(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> Option<Vec<ExprId>> {
+    let (format, values) = args.split_first()?;
+    if values.iter().any(|a| a.is_spread) {
+        return None;
+    }
+    let ExprKind::Text(format) = l.module.expr(format.value).kind.clone() else { return None };
+    let mut out = Vec::new();
+    let mut next = values.iter();
+    let mut rest = format.as_ref();
+    while let Some((before, after)) = rest.split_once('%') {
+        if !before.is_empty() {
+            out.push(l.constant(node, before));
+        }
+        let end = after.find(|c: char| c.is_ascii_alphabetic() || c == '%')?;
+        let verb = after.get(end..)?.chars().next()?;
+        let flags = after.get(..end)?;
+        rest = after.get(end + 1..)?;
+        if verb == '%' {
+            out.push(l.constant(node, "%"));
+            continue;
+        }
+        let value = match flags.split_once('$') {
+            Some((number, _)) => values.get(number.parse::<usize>().ok()?.checked_sub(1)?)?.value,
+            None => next.next()?.value,
+        };
+        out.push(match verb {
+            's' => value,
+            _ => {
+                let ty = l.sym("int");
+                l.expr(node, ExprKind::Cast { of: value, ty })
+            }
+        });
+    }
+    if !rest.is_empty() || out.is_empty() {
+        out.push(l.constant(node, rest));
+    }
+    Some(out)
+}
+
+pub(super) fn created(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let args = args(l, node);
+    let first = children(node).into_iter().find(|n| n.kind() != "arguments");
+    let class = match first {
+        Some(n) if n.kind() == "anonymous_class" => {
+            let id = declare::class(l, n);
+            let body = vec![stmt(n, StmtKind::Class(id))];
+            return l.expr(node, ExprKind::Block { body, value: None });
+        }
+        // `new $class(…)`
+        Some(n) if matches!(n.kind(), "variable_name" | "subscript_expression") => {
+            let class = expr(l, n);
+            let mut all = vec![plain(class)];
+            all.extend(args);
+            let callee = l.named(n, "instantiate");
+            return l.expr(node, ExprKind::Call { callee, args: all });
+        }
+        Some(n) => expr(l, n),
+        None => l.unknown(node, Vec::new()),
+    };
+    l.expr(node, ExprKind::New { class, args })
+}
