@@ -131,11 +131,11 @@ pub(in super::super) fn is_lookup(receiver: &str, method: &str) -> bool {
     let last = receiver.rsplit('.').next().unwrap_or_default();
     let lower = last.trim_end_matches("()").to_ascii_lowercase();
     let is_holder = last.starts_with(|c: char| c.is_ascii_lowercase()) && HOLDERS.iter().any(|h| lower.ends_with(h));
-    let is_verb = |verb: &&str| {
-        let rest = method.strip_prefix(*verb);
+    let is_verb = |verb: &str| {
+        let rest = method.strip_prefix(verb);
         rest.is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_lowercase()))
     };
-    is_holder && VERBS.iter().any(|v| is_verb(&v))
+    is_holder && VERBS.iter().any(|v| is_verb(v))
 }
 
 /// Lowers such a call: it is evaluated with its arguments, and its value is the same call without them. So data of the

@@ -130,7 +130,7 @@ fn returns(l: &mut Lower<'_>, body: &mut Block, is_page: bool) {
                 returns(l, otherwise, is_page);
             }
             StmtKind::While { body, .. } | StmtKind::Each { body, .. } | StmtKind::Block(body) => {
-                returns(l, body, is_page)
+                returns(l, body, is_page);
             }
             StmtKind::Switch { cases, .. } => cases.iter_mut().for_each(|c| returns(l, &mut c.body, is_page)),
             StmtKind::Try { body, catches, finally } => {

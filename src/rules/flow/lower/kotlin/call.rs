@@ -62,6 +62,9 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return built(l, node, lambda);
     }
     let last = written.rsplit('.').next().unwrap_or_default();
+    if last == "append" && children(callee).first().is_some_and(|c| is_append(l, *c)) {
+        return chained(l, node);
+    }
     let is_safe = last == "Yaml" && child(at, "value_arguments").is_some_and(|a| l.text(a).contains("SafeConstructor"));
     let is_hardened = last == "apply" && lambda.is_some_and(|b| hints::is_hardening(l.text(b)));
     let is_resolve = last == "resolve" && callee.kind() == "navigation_expression";
@@ -138,6 +141,29 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Op
         }
         _ => None,
     }
+}
+
+fn is_append(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let callee = children(node).first().copied().filter(|c| c.kind() == "navigation_expression");
+    node.kind() == "call_expression" && callee.is_some_and(|c| l.text(callee_node(c)) == "append")
+}
+
+/// Lowers `b.append(x).append(y)` to one call with all arguments, as in Java.
+fn chained(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let mut lists = Vec::new();
+    let mut at = node;
+    while is_append(l, at) {
+        lists.extend(child(at, "value_arguments"));
+        match child(at, "navigation_expression").and_then(|c| children(c).first().copied()) {
+            Some(of) => at = of,
+            None => break,
+        }
+    }
+    let of = expr(l, at);
+    let name = l.sym("append");
+    let callee = l.expr(node, ExprKind::Member { of, name });
+    let args = lists.into_iter().rev().flat_map(|a| arguments(l, a)).collect();
+    l.expr(node, ExprKind::Call { callee, args })
 }
 
 /// Lowers `buildString { append(a); append(b) }` to the text of all that is appended.
