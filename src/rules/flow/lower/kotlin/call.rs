@@ -4,6 +4,7 @@ use super::super::super::shape::{Arg, Block, ExprId, ExprKind, Item, Op};
 use super::super::java::hints;
 use super::super::{Lower, child, children, field, plain};
 use super::{all, arguments, expr, first};
+use std::rc::Rc;
 use tree_sitter::Node;
 
 /// Functions that make a list or a set of their arguments.
@@ -110,6 +111,13 @@ fn callee_node(node: Node<'_>) -> Node<'_> {
     children(node).last().copied().unwrap_or(node)
 }
 
+fn text_of(l: &Lower<'_>, id: ExprId) -> Option<Rc<str>> {
+    match &l.module.expr(id).kind {
+        ExprKind::Text(t) => Some(Rc::clone(t)),
+        _ => None,
+    }
+}
+
 /// Lowers calls whose result is known from their text, as in Java.
 fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Option<ExprId> {
     let written_args = child(node, "value_arguments").map(|a| l.text(a)).unwrap_or_default();
@@ -117,12 +125,8 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Op
         Some((class, method)) => hints::is_weak_random(Some(class), method, written_args),
         None => false,
     };
-    let texts = |id: &ExprId| match &l.module.expr(*id).kind {
-        ExprKind::Text(t) => Some(t.clone()),
-        _ => None,
-    };
     if written == "Regex"
-        && let Some(pattern) = args.first().and_then(|a| texts(&a.value))
+        && let Some(pattern) = args.first().and_then(|a| text_of(l, a.value))
     {
         return Some(l.expr(node, ExprKind::Regex(pattern)));
     }
