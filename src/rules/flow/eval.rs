@@ -2,8 +2,9 @@
 
 use super::constant;
 use super::guard;
+use super::names::is_number;
 use super::paths::{PathId, Root};
-use super::run::{Run, THIS, is_number, join_envs};
+use super::run::{Run, THIS, join_envs};
 use super::shape::{Arm, ExprId, ExprKind, Item, Op, Span, Sym};
 use super::table::{Place, Role};
 use super::value::{Const, GAP, Items, Key, Taint, Taints, Trail, Value, What, join, join_taints};
@@ -53,7 +54,9 @@ impl<'m> Run<'m> {
             ExprKind::Member { of, name } => {
                 let base = self.eval(*of);
                 let v = self.member_of(&base, *name, e.span);
-                if v.items.is_none() && v.what == What::Other && v.path.is_none_or(|p| self.paths.hits(p).is_empty())
+                if v.items.is_none()
+                    && v.what == What::Other
+                    && v.path.is_none_or(|p| self.paths.hits(p).is_empty())
                     && let Some(own) = self.own_path(*of, *name)
                     && !self.paths.hits(own).is_empty()
                 {
@@ -155,7 +158,8 @@ impl<'m> Run<'m> {
         match self.class() {
             Some(c) => Value { what: What::Instance(c), path: self.base_path(c), ..Value::default() },
             None => {
-                let path = self.paths.root(if self.language == FlowLanguage::Python { "self" } else { "this" }, Root::Free);
+                let path =
+                    self.paths.root(if self.language == FlowLanguage::Python { "self" } else { "this" }, Root::Free);
                 Value::at(path)
             }
         }
@@ -192,8 +196,10 @@ impl<'m> Run<'m> {
         let v = self.read(path, Value::default(), span);
         let v = self.conventional(v, name);
         // A snippet: what it does not define comes from elsewhere.
-        let is_elsewhere = self.is_snippet && v.taints.is_none() && v.path == Some(path) && self.paths.root_of(path) == Root::Free;
-        if is_elsewhere && self.module.word(name).trim_start_matches('$').starts_with(|c: char| c.is_ascii_lowercase()) {
+        let is_elsewhere =
+            self.is_snippet && v.taints.is_none() && v.path == Some(path) && self.paths.root_of(path) == Root::Free;
+        if is_elsewhere && self.module.word(name).trim_start_matches('$').starts_with(|c: char| c.is_ascii_lowercase())
+        {
             let data = self.origin(span, "variable", Proof::Unknown, 0);
             return v.with(&data);
         }
@@ -319,7 +325,8 @@ impl<'m> Run<'m> {
                 return self.conventional(v, name);
             }
         }
-        let is_script = matches!(self.language, FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx);
+        let is_script =
+            matches!(self.language, FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx);
         let is_size = word == "length" || word == "Length" || (matches!(word, "size" | "Count") && !is_script);
         if is_size && base.taints.is_some() {
             return self.number(&base.taints);
@@ -372,7 +379,8 @@ impl<'m> Run<'m> {
 
     /// Joins parts to a text.
     pub(super) fn concat(&mut self, parts: &[Value]) -> Value {
-        let constants: Option<Vec<String>> = parts.iter().map(|p| p.constant.as_ref().and_then(constant::shown)).collect();
+        let constants: Option<Vec<String>> =
+            parts.iter().map(|p| p.constant.as_ref().and_then(constant::shown)).collect();
         if let Some(texts) = constants {
             let text = texts.concat();
             if text.len() <= 4096 {
@@ -392,8 +400,6 @@ impl<'m> Run<'m> {
                 match (p.constant.as_ref().and_then(constant::shown), &p.known) {
                     (Some(t), _) => known.push_str(t.get(..t.len().min(MOST_KNOWN)).unwrap_or_default()),
                     (None, Some(k)) => known.push_str(k),
-                    // A part of unknown origin that is no data stands for something that the program chose.
-                    (None, None) if deep.is_none() => known.push_str("\u{fffc}"),
                     (None, None) => known.push(GAP),
                 }
             }
@@ -474,9 +480,17 @@ impl<'m> Run<'m> {
             let is_key = rest.starts_with('(');
             let end = if is_key { rest.find(')').map_or(rest.len(), |p| p + 1) } else { end };
             let verb = rest.get(end..).and_then(|r| r.chars().next()).unwrap_or('s');
-            let value = if is_key { list.iter().fold(Value::default(), |a, v| join(&a, v)) } else { list.get(i).cloned().unwrap_or_else(|| values.clone()) };
+            let value = if is_key {
+                list.iter().fold(Value::default(), |a, v| join(&a, v))
+            } else {
+                list.get(i).cloned().unwrap_or_else(|| values.clone())
+            };
             i += 1;
-            parts.push(if matches!(verb, 'd' | 'i' | 'f' | 'x' | 'X' | 'o' | 'u' | 'e' | 'g') { Value::default() } else { value });
+            parts.push(if matches!(verb, 'd' | 'i' | 'f' | 'x' | 'X' | 'o' | 'u' | 'e' | 'g') {
+                Value::default()
+            } else {
+                value
+            });
             rest = rest.get((end + verb.len_utf8()).min(rest.len())..).unwrap_or_default();
         }
         parts.push(Value::text(rest));
@@ -571,7 +585,8 @@ impl<'m> Run<'m> {
     }
 
     fn collection(&mut self, list: &'m [Item]) -> Value {
-        let mut v = Value::collection(if list.iter().all(|i| i.key.is_none()) { Items::list() } else { Items::default() });
+        let mut v =
+            Value::collection(if list.iter().all(|i| i.key.is_none()) { Items::list() } else { Items::default() });
         for item in list {
             let value = self.eval(item.value);
             if item.is_spread {
@@ -604,7 +619,12 @@ impl<'m> Run<'m> {
             if from.taints.is_some()
                 && let Some(items) = &v.items
             {
-                let old: Vec<(Key, Value)> = items.keys.iter().filter(|(k, _)| matches!(k, Key::Text(_))).map(|(k, w)| (k.clone(), w.clone())).collect();
+                let old: Vec<(Key, Value)> = items
+                    .keys
+                    .iter()
+                    .filter(|(k, _)| matches!(k, Key::Text(_)))
+                    .map(|(k, w)| (k.clone(), w.clone()))
+                    .collect();
                 for (k, w) in old {
                     v.put(Some(k), Value { constant: None, ..w.with(&from.taints) });
                 }

@@ -501,7 +501,9 @@ fn place(p: &Place) -> String {
         Place::Word(w) if w == "result" => "Place::Result".to_owned(),
         Place::Word(w) if w == "value" => "Place::Arg(0)".to_owned(),
         Place::Word(w) if w == "**" => "Place::Spread".to_owned(),
-        Place::Word(w) if w.ends_with("..") => format!("Place::From({})", w.trim_end_matches('.').parse().unwrap_or(0u8)),
+        Place::Word(w) if w.ends_with("..") => {
+            format!("Place::From({})", w.trim_end_matches('.').parse().unwrap_or(0u8))
+        }
         Place::Word(w) => format!("Place::Keyword({w:?})"),
     }
 }
@@ -543,7 +545,14 @@ fn condition(c: &Condition) -> String {
     };
     format!(
         "Condition {{ arg: {arg}, element: {:?}, values: {values}, pattern: {:?}, text: {:?}, types: &{types:?}, present: {present:?}, has: {has:?}, absent: {:?}, constant: {:?}, count_min: {:?}, count_max: {:?}, into: {:?} }}",
-        c.element, c.pattern, c.text, c.absent, c.constant, c.count.or(c.count_min), c.count.or(c.count_max), c.into
+        c.element,
+        c.pattern,
+        c.text,
+        c.absent,
+        c.constant,
+        c.count.or(c.count_min),
+        c.count.or(c.count_max),
+        c.into
     )
 }
 

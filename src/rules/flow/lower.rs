@@ -246,7 +246,9 @@ pub(super) fn integer(text: &str) -> Option<i64> {
         Some("0x") => (lower.get(2..)?, 16),
         Some("0o") => (lower.get(2..)?, 8),
         Some("0b") => (lower.get(2..)?, 2),
-        _ if lower.len() > 1 && lower.starts_with('0') && lower.bytes().all(|b| b.is_ascii_digit()) => (lower.get(1..)?, 8),
+        _ if lower.len() > 1 && lower.starts_with('0') && lower.bytes().all(|b| b.is_ascii_digit()) => {
+            (lower.get(1..)?, 8)
+        }
         _ => (lower.as_str(), 10),
     };
     i64::from_str_radix(digits, radix).ok()

@@ -10,27 +10,61 @@ use std::rc::Rc;
 
 /// Classes and functions that make an empty collection.
 const COLLECTIONS: [&str; 30] = [
-    "ArrayList", "LinkedList", "Vector", "HashMap", "TreeMap", "LinkedHashMap", "Hashtable", "ConcurrentHashMap", "HashSet", "TreeSet",
-    "LinkedHashSet", "ArrayDeque", "Stack", "Map", "Set", "List", "Dictionary", "dict", "list", "set", "defaultdict", "OrderedDict",
-    "deque", "mutableListOf", "mutableMapOf", "make", "Array", "Hash", "listOf", "mapOf",
+    "ArrayList",
+    "LinkedList",
+    "Vector",
+    "HashMap",
+    "TreeMap",
+    "LinkedHashMap",
+    "Hashtable",
+    "ConcurrentHashMap",
+    "HashSet",
+    "TreeSet",
+    "LinkedHashSet",
+    "ArrayDeque",
+    "Stack",
+    "Map",
+    "Set",
+    "List",
+    "Dictionary",
+    "dict",
+    "list",
+    "set",
+    "defaultdict",
+    "OrderedDict",
+    "deque",
+    "mutableListOf",
+    "mutableMapOf",
+    "make",
+    "Array",
+    "Hash",
+    "listOf",
+    "mapOf",
 ];
 
 impl Run<'_> {
     /// Returns the result of a function or method of the usual libraries. `None`: unknown.
-    pub(super) fn builtin(&mut self, word: &str, receiver: Option<&(ExprId, Value)>, given: &[Given], _id: ExprId, span: Span) -> Option<Value> {
+    pub(super) fn builtin(
+        &mut self,
+        word: &str,
+        receiver: Option<&(ExprId, Value)>,
+        given: &[Given],
+        _id: ExprId,
+        span: Span,
+    ) -> Option<Value> {
         let Some((place, base)) = receiver else { return self.function(word, given) };
         if let Some(v) = constant_method(word, base, given) {
             return Some(v);
         }
-        if let Some(v) = self.collection_method(word, *place, base, given) {
-            return Some(v);
-        }
         let first = given.first();
         match word {
-            "format" | "formatted" | "sprintf" | "Format" if matches!(base.constant, Some(Const::Text(_))) || base.known.is_some() || base.taints.is_some() => {
+            "format" | "formatted" | "sprintf" | "Format"
+                if matches!(base.constant, Some(Const::Text(_))) || base.known.is_some() || base.taints.is_some() =>
+            {
                 Some(self.braces(base, given))
             }
-            "format" | "Format" | "sprintf" | "Sprintf" | "Sprint" | "Sprintln" | "Errorf" | "join" | "Join" | "concat" | "Concat" | "plus" => {
+            "format" | "Format" | "sprintf" | "Sprintf" | "Sprint" | "Sprintln" | "Errorf" | "join" | "Join"
+            | "concat" | "Concat" | "plus" => {
                 let mut parts: Vec<Value> = Vec::new();
                 if base.taints.is_some() || base.constant.is_some() || base.known.is_some() || base.items.is_some() {
                     parts.push(base.clone());
@@ -38,10 +72,14 @@ impl Run<'_> {
                 parts.extend(given.iter().map(|a| a.value.clone()));
                 Some(self.joined(word, &parts))
             }
-            "append" | "insert" | "push" | "concat!" | "<<" | "write" | "Append" | "AppendLine" | "AppendFormat" | "prepend" if base.items.is_none() => {
+            "append" | "insert" | "push" | "concat!" | "<<" | "write" | "Append" | "AppendLine" | "AppendFormat"
+            | "prepend"
+                if base.items.is_none() =>
+            {
                 let mut parts = vec![base.clone()];
                 parts.extend(given.iter().map(|a| a.value.clone()));
-                let is_text = matches!(word, "append" | "Append" | "AppendLine" | "insert" | "AppendFormat" | "prepend" | "<<");
+                let is_text =
+                    matches!(word, "append" | "Append" | "AppendLine" | "insert" | "AppendFormat" | "prepend" | "<<");
                 let data: Taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.deep()));
                 if !is_text && data.is_none() {
                     return None;
@@ -64,13 +102,16 @@ impl Run<'_> {
                 Some(v)
             }
             // `setLength(0)`: nothing is left of a text.
-            "setLength" | "Clear" if base.items.is_none() && first.is_none_or(|a| a.value.constant == Some(Const::Int(0))) => {
+            "setLength" | "Clear"
+                if base.items.is_none() && first.is_none_or(|a| a.value.constant == Some(Const::Int(0))) =>
+            {
                 self.store(*place, Value { path: base.path, ..Value::text("") });
                 Some(Value::default())
             }
-            "length" | "size" | "count" | "hashCode" | "indexOf" | "equals" | "equalsIgnoreCase" | "isEmpty" | "contains" | "startsWith" | "endsWith"
-            | "startswith" | "endswith" | "isdigit" | "compareTo" | "lastIndexOf" | "search" | "test" | "matches" | "includes" | "start_with?"
-            | "end_with?" | "include?" | "StartsWith" | "EndsWith" | "Contains" | "IndexOf" | "Equals" | "intValue" | "longValue" => {
+            "length" | "size" | "count" | "hashCode" | "indexOf" | "equals" | "equalsIgnoreCase" | "isEmpty"
+            | "contains" | "startsWith" | "endsWith" | "startswith" | "endswith" | "isdigit" | "compareTo"
+            | "lastIndexOf" | "test" | "matches" | "includes" | "start_with?" | "end_with?" | "include?"
+            | "StartsWith" | "EndsWith" | "Contains" | "IndexOf" | "Equals" | "intValue" | "longValue" => {
                 Some(self.number(&base.taints))
             }
             "replace" | "replaceAll" | "gsub" | "sub" | "Replace" | "ReplaceAll" | "ReplaceAllString" | "translate" => {
@@ -93,7 +134,9 @@ impl Run<'_> {
                 let text = first?.value.constant.as_ref()?.text()?;
                 Some(Value::constant(Const::Regex(Rc::clone(text))))
             }
-            "asList" | "of" | "copyOf" | "unmodifiableList" | "freeze" | "asReadOnly" | "singletonList" if base.taints.is_none() => {
+            "asList" | "of" | "copyOf" | "unmodifiableList" | "freeze" | "asReadOnly" | "singletonList"
+                if base.taints.is_none() =>
+            {
                 if let [one] = given
                     && one.value.items.is_some()
                 {
@@ -143,9 +186,19 @@ impl Run<'_> {
             }
             "str" | "String" | "strval" | "unicode" | "toString" => {
                 let v = first?;
-                Some(Value { path: None, taints: v.deep(), constant: v.constant.clone(), known: v.known.clone(), ..Value::default() })
+                Some(Value {
+                    path: None,
+                    taints: v.deep(),
+                    constant: v.constant.clone(),
+                    known: v.known.clone(),
+                    ..Value::default()
+                })
             }
-            "list" | "tuple" | "set" | "sorted" | "reversed" | "array_values" | "frozenset" if first.is_some_and(|f| f.items.is_some()) => first.cloned(),
+            "list" | "tuple" | "set" | "sorted" | "reversed" | "array_values" | "frozenset"
+                if first.is_some_and(|f| f.items.is_some()) =>
+            {
+                first.cloned()
+            }
             "listOf" | "arrayOf" | "setOf" | "mutableListOf" | "array" => {
                 let mut list = Value::collection(Items::list());
                 given.iter().for_each(|a| list.push(a.value.clone()));
@@ -159,11 +212,13 @@ impl Run<'_> {
                 }
                 Some(map)
             }
-            w if COLLECTIONS.contains(&w) && given.iter().all(|a| a.value.taints.is_none() && a.value.items.is_none()) => {
+            w if COLLECTIONS.contains(&w)
+                && given.iter().all(|a| a.value.taints.is_none() && a.value.items.is_none()) =>
+            {
                 Some(Value::collection(Items::list()))
             }
-            "len" | "strlen" | "count" | "bool" | "empty" | "isset" | "is_null" | "is_array" | "is_numeric" | "ctype_digit" | "in_array" | "isinstance"
-            | "hasattr" | "ord" | "sizeof" => {
+            "len" | "strlen" | "count" | "bool" | "empty" | "isset" | "is_null" | "is_array" | "is_numeric"
+            | "ctype_digit" | "in_array" | "isinstance" | "hasattr" | "ord" | "sizeof" => {
                 let taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.taints));
                 Some(self.number(&taints))
             }
@@ -184,7 +239,9 @@ impl Run<'_> {
                 None => list.push(p.clone()),
             }
         }
-        let is_format = word.to_ascii_lowercase().contains("format") || word.to_ascii_lowercase().contains("sprintf") || word == "Errorf";
+        let is_format = word.to_ascii_lowercase().contains("format")
+            || word.to_ascii_lowercase().contains("sprintf")
+            || word == "Errorf";
         if is_format
             && let Some((format, values)) = list.split_first()
             && let Some(Const::Text(t)) = &format.constant
@@ -206,7 +263,11 @@ impl Run<'_> {
             parts.push(Value::text(rest.get(..at).unwrap_or_default()));
             let is_brace = rest.get(at..).is_some_and(|r| r.starts_with('{'));
             rest = rest.get(at + 1..).unwrap_or_default();
-            let end = if is_brace { rest.find('}').map(|e| e + 1) } else { rest.find(|c: char| c.is_ascii_alphabetic() || c == '%').map(|e| e + 1) };
+            let end = if is_brace {
+                rest.find('}').map(|e| e + 1)
+            } else {
+                rest.find(|c: char| c.is_ascii_alphabetic() || c == '%').map(|e| e + 1)
+            };
             let Some(end) = end else { break };
             let spec = rest.get(..end).unwrap_or_default();
             rest = rest.get(end..).unwrap_or_default();
@@ -215,7 +276,11 @@ impl Run<'_> {
                 continue;
             }
             let position = spec.trim_end_matches(|c: char| !c.is_ascii_digit());
-            let index = if is_brace || spec.contains('$') { position.split(['$', ':']).next().and_then(|p| p.parse::<usize>().ok()) } else { None };
+            let index = if is_brace || spec.contains('$') {
+                position.split(['$', ':']).next().and_then(|p| p.parse::<usize>().ok())
+            } else {
+                None
+            };
             let index = match index {
                 Some(i) if spec.contains('$') => i.saturating_sub(1),
                 Some(i) => i,
@@ -296,7 +361,13 @@ impl Run<'_> {
         }
     }
 
-    fn collection_method(&mut self, word: &str, place: ExprId, base: &Value, given: &[Given]) -> Option<Value> {
+    pub(super) fn collection_method(
+        &mut self,
+        word: &str,
+        place: ExprId,
+        base: &Value,
+        given: &[Given],
+    ) -> Option<Value> {
         base.items.as_ref()?;
         let first = given.first();
         let key = first.and_then(|a| a.value.constant.as_ref()).and_then(constant::key);
@@ -352,7 +423,8 @@ impl Run<'_> {
                 holder = Value::collection(Items::list());
                 Value::default()
             }
-            "get" | "elementAt" | "at" | "getProperty" | "ElementAt" | "firstElement" | "getFirst" | "first" | "peek" | "element" => {
+            "get" | "elementAt" | "at" | "getProperty" | "ElementAt" | "firstElement" | "getFirst" | "first"
+            | "peek" | "element" => {
                 let key = if given.is_empty() { Some(Key::Int(0)) } else { key };
                 let v = base.item(key.as_ref());
                 return Some(match given.get(1) {
@@ -360,11 +432,13 @@ impl Run<'_> {
                     None => v,
                 });
             }
-            "values" | "items" | "entries" | "toArray" | "iterator" | "stream" | "copy" | "clone" | "toList" | "elements" | "entrySet" => {
+            "values" | "items" | "entries" | "toArray" | "iterator" | "stream" | "copy" | "clone" | "toList"
+            | "elements" | "entrySet" => {
                 return Some(base.clone());
             }
             "keys" | "keySet" => return Some(Value::tainted(base.taints.clone())),
-            "size" | "length" | "isEmpty" | "contains" | "containsKey" | "includes" | "has" | "include?" | "indexOf" | "count" => {
+            "size" | "length" | "isEmpty" | "contains" | "containsKey" | "includes" | "has" | "include?"
+            | "indexOf" | "count" => {
                 return Some(Value::default());
             }
             _ => return None,
@@ -396,7 +470,9 @@ fn constant_method(word: &str, base: &Value, given: &[Given]) -> Option<Value> {
         "contains" | "includes" | "include?" | "Contains" => Const::Bool(text.contains(&**arg(0)?.text()?)),
         "startsWith" | "startswith" | "StartsWith" => Const::Bool(text.starts_with(&**arg(0)?.text()?)),
         "endsWith" | "endswith" | "EndsWith" => Const::Bool(text.ends_with(&**arg(0)?.text()?)),
-        "indexOf" | "find" | "IndexOf" => Const::Int(text.find(&**arg(0)?.text()?).and_then(|i| i64::try_from(i).ok()).unwrap_or(-1)),
+        "indexOf" | "find" | "IndexOf" => {
+            Const::Int(text.find(&**arg(0)?.text()?).and_then(|i| i64::try_from(i).ok()).unwrap_or(-1))
+        }
         "concat" => Const::Text(format!("{text}{}", arg(0)?.text()?).into()),
         _ => return None,
     };

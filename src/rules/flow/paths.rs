@@ -81,7 +81,8 @@ impl Paths {
         if let Some(id) = self.numbers.get(&(Rc::from(text), calling, root)) {
             return *id;
         }
-        let (prefix, last) = text.rsplit_once('.').filter(|(p, l)| !p.is_empty() && !l.is_empty()).unwrap_or(("", text));
+        let (prefix, last) =
+            text.rsplit_once('.').filter(|(p, l)| !p.is_empty() && !l.is_empty()).unwrap_or(("", text));
         let id = PathId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.nodes.push(Node { prefix: prefix.into(), last: last.into(), calling, root, hits: None });
         self.numbers.insert((text.into(), calling, root), id);

@@ -49,13 +49,25 @@ pub(super) enum ExprKind {
     /// The parent's part of this object: `super()`, `super`, `parent`, `base`.
     Super,
     /// `of.name`, `of->name`, `Of::name`, `of?.name`.
-    Member { of: ExprId, name: Sym },
+    Member {
+        of: ExprId,
+        name: Sym,
+    },
     /// `of[key]`.
-    Index { of: ExprId, key: ExprId },
+    Index {
+        of: ExprId,
+        key: ExprId,
+    },
     /// `callee(args)`. The receiver is the `of` of a callee that is a `Member`.
-    Call { callee: ExprId, args: Vec<Arg> },
+    Call {
+        callee: ExprId,
+        args: Vec<Arg>,
+    },
     /// `new Class(args)`. In Python, Ruby, Kotlin and Go, a plain call.
-    New { class: ExprId, args: Vec<Arg> },
+    New {
+        class: ExprId,
+        args: Vec<Arg>,
+    },
     Text(Rc<str>),
     Int(i64),
     Float(f64),
@@ -65,30 +77,59 @@ pub(super) enum ExprKind {
     Regex(Rc<str>),
     /// Parts that become one text: concatenation, template, f-string. Constant parts are `Text`.
     Concat(Vec<ExprId>),
-    Binary { op: Op, left: ExprId, right: ExprId },
+    Binary {
+        op: Op,
+        left: ExprId,
+        right: ExprId,
+    },
     Not(ExprId),
     /// `-x`, `+x`, `~x`: a number.
     Negate(ExprId),
-    Conditional { test: ExprId, yes: ExprId, no: ExprId },
+    Conditional {
+        test: ExprId,
+        yes: ExprId,
+        no: ExprId,
+    },
     /// A list, tuple, dict, object, hash or array literal.
     Collection(Vec<Item>),
     /// A function literal, lambda, closure, block.
     Function(FunctionId),
     /// A conversion to a named type: `(int) x`, `x as T`.
-    Cast { of: ExprId, ty: Sym },
+    Cast {
+        of: ExprId,
+        ty: Sym,
+    },
     /// Same data: `await x`, `(x)`, `x!`, `&x`, `*x`, `...x`.
     Pass(ExprId),
     /// `target = value`, also in a statement. `op`: `target += value`. The target is a `Name`, `Member`, `Index`, or a
     /// `Collection` of targets (destructuring; with keys for objects).
-    Assign { target: ExprId, op: Option<Op>, value: ExprId },
+    Assign {
+        target: ExprId,
+        op: Option<Op>,
+        value: ExprId,
+    },
     /// `[element for target in iterable if test]`.
-    Comprehension { target: ExprId, iterable: ExprId, tests: Vec<ExprId>, element: ExprId },
+    Comprehension {
+        target: ExprId,
+        iterable: ExprId,
+        tests: Vec<ExprId>,
+        element: ExprId,
+    },
     /// Statements and then a value: `if`, `try`, `when` as an expression with blocks.
-    Block { body: Block, value: Option<ExprId> },
+    Block {
+        body: Block,
+        value: Option<ExprId>,
+    },
     /// A choice with a value: Java's `switch`, Kotlin's `when`, PHP's `match`, C#'s `switch`.
-    Match { subject: Option<ExprId>, arms: Vec<Arm> },
+    Match {
+        subject: Option<ExprId>,
+        arms: Vec<Arm>,
+    },
     /// `x instanceof T`, `isinstance` as an operator, `x is T`.
-    IsType { of: ExprId, ty: Sym },
+    IsType {
+        of: ExprId,
+        ty: Sym,
+    },
 }
 
 /// A branch of a [`ExprKind::Match`].
@@ -161,14 +202,40 @@ pub(super) enum StmtKind {
     Expr(ExprId),
     /// A variable with its declared type: `String x = …;`, `x: int = …`, `var x T`. Without a type and with a value, an
     /// `Assign` expression does the same.
-    Declare { target: ExprId, ty: Option<Sym>, value: Option<ExprId> },
-    If { test: ExprId, then: Block, otherwise: Block },
+    Declare {
+        target: ExprId,
+        ty: Option<Sym>,
+        value: Option<ExprId>,
+    },
+    If {
+        test: ExprId,
+        then: Block,
+        otherwise: Block,
+    },
     /// `while`, `for (;;)`, `do`. What comes before a `for` is a statement before it; `update` runs after the body.
-    While { test: Option<ExprId>, body: Block, update: Block, is_post_test: bool },
+    While {
+        test: Option<ExprId>,
+        body: Block,
+        update: Block,
+        is_post_test: bool,
+    },
     /// `for target in iterable`.
-    Each { target: ExprId, key: Option<ExprId>, iterable: ExprId, body: Block },
-    Switch { subject: Option<ExprId>, cases: Vec<Case>, falls_through: bool },
-    Try { body: Block, catches: Vec<Catch>, finally: Block },
+    Each {
+        target: ExprId,
+        key: Option<ExprId>,
+        iterable: ExprId,
+        body: Block,
+    },
+    Switch {
+        subject: Option<ExprId>,
+        cases: Vec<Case>,
+        falls_through: bool,
+    },
+    Try {
+        body: Block,
+        catches: Vec<Catch>,
+        finally: Block,
+    },
     Return(Option<ExprId>),
     Throw(Option<ExprId>),
     Break,
