@@ -344,3 +344,25 @@ fn what_did_not_change_is_asked_once_at_every_depth() {
     repo.reviewer(&["review", "staged"]).env("HOME", "/nowhere").run(1);
     assert!(server.questions().len() > before);
 }
+
+#[test]
+fn a_reply_of_a_model_that_the_server_replaced_stays_valid_and_both_are_named() {
+    let model = std::sync::Arc::new(std::sync::Mutex::new("reviewer-1"));
+    let listed = std::sync::Arc::clone(&model);
+    let server = Server::start(move |r| match r.method == "GET" {
+        true => Reply::json(200, &serde_json::json!({"data": [{"id": *listed.lock().unwrap()}]})),
+        false => r.review(&[]),
+    });
+    let repo = Repo::new();
+    let policy = server.policy("openai").replace("model = \"stub\"\n", "");
+    repo.stage(".claude-reviewer.toml", policy.replace("[review]\n", "[review]\nmax_files = 1\n")).commit("seed");
+    repo.stage("src/a.py", "one = 1\n").stage("src/b.py", "two = 2\n");
+    let usage = || repo.review_json(&["staged", "--no-save"], 0)["usage"][0].clone();
+    assert_eq!(usage()["model"], "reviewer-1");
+    *model.lock().unwrap() = "reviewer-2";
+    repo.stage("src/b.py", "two = 3\n");
+    let usage = usage();
+    let mut models: Vec<&str> = usage["model"].as_str().unwrap().split(", ").collect();
+    models.sort_unstable();
+    assert_eq!((models, &usage["from_cache"]), (vec!["reviewer-1", "reviewer-2"], &serde_json::json!(1)), "{usage}");
+}
