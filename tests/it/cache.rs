@@ -1,6 +1,6 @@
 //! Replies that are kept: found again only for the same question, and believed only where they are the user's own.
 
-use crate::loopback::{Reply, Server, finding};
+use crate::loopback::{Reply, Says, Server, finding};
 use crate::support::Repo;
 use claude_reviewer::ai::ask::{Lookup, Manifest, Nonce, Prompt, Read, Schema, Subject};
 use claude_reviewer::ai::cache::{Cache, Kept, Key, Question};
@@ -349,9 +349,14 @@ fn what_did_not_change_is_asked_once_at_every_depth() {
 fn a_reply_of_a_model_that_the_server_replaced_stays_valid_and_both_are_named() {
     let model = std::sync::Arc::new(std::sync::Mutex::new("reviewer-1"));
     let listed = std::sync::Arc::clone(&model);
-    let server = Server::start(move |r| match r.method == "GET" {
-        true => Reply::json(200, &serde_json::json!({"data": [{"id": *listed.lock().unwrap()}]})),
-        false => r.review(&[]),
+    let server = Server::start(move |r| {
+        let model = *listed.lock().unwrap();
+        if r.method == "GET" {
+            return Reply::json(200, &serde_json::json!({"data": [{"id": model}]}));
+        }
+        let mut body = r.body_of(&Says { text: r.document(&[]).to_string(), ..Says::default() });
+        body["model"] = serde_json::json!(model);
+        Reply::json(200, &body)
     });
     let repo = Repo::new();
     let policy = server.policy("openai").replace("model = \"stub\"\n", "");
