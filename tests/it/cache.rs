@@ -1,6 +1,6 @@
 //! Replies that are kept: found again only for the same question, and believed only where they are the user's own.
 
-use crate::loopback::{Reply, Server, finding};
+use crate::loopback::{Reply, Says, Server, finding};
 use crate::support::Repo;
 use claude_reviewer::ai::ask::{Lookup, Manifest, Nonce, Prompt, Read, Schema, Subject};
 use claude_reviewer::ai::cache::{Cache, Kept, Key, Question};
@@ -343,4 +343,31 @@ fn what_did_not_change_is_asked_once_at_every_depth() {
     let before = server.questions().len();
     repo.reviewer(&["review", "staged"]).env("HOME", "/nowhere").run(1);
     assert!(server.questions().len() > before);
+}
+
+#[test]
+fn a_reply_of_a_model_that_the_server_replaced_stays_valid_and_both_are_named() {
+    let model = std::sync::Arc::new(std::sync::Mutex::new("reviewer-1"));
+    let listed = std::sync::Arc::clone(&model);
+    let server = Server::start(move |r| {
+        let model = *listed.lock().unwrap();
+        if r.method == "GET" {
+            return Reply::json(200, &serde_json::json!({"data": [{"id": model}]}));
+        }
+        let mut body = r.body_of(&Says { text: r.document(&[]).to_string(), ..Says::default() });
+        body["model"] = serde_json::json!(model);
+        Reply::json(200, &body)
+    });
+    let repo = Repo::new();
+    let policy = server.policy("openai").replace("model = \"stub\"\n", "");
+    repo.stage(".claude-reviewer.toml", policy.replace("[review]\n", "[review]\nmax_files = 1\n")).commit("seed");
+    repo.stage("src/a.py", "one = 1\n").stage("src/b.py", "two = 2\n");
+    let usage = || repo.review_json(&["staged", "--no-save"], 0)["usage"][0].clone();
+    assert_eq!(usage()["model"], "reviewer-1");
+    *model.lock().unwrap() = "reviewer-2";
+    repo.stage("src/b.py", "two = 3\n");
+    let usage = usage();
+    let mut models: Vec<&str> = usage["model"].as_str().unwrap().split(", ").collect();
+    models.sort_unstable();
+    assert_eq!((models, &usage["from_cache"]), (vec!["reviewer-1", "reviewer-2"], &serde_json::json!(1)), "{usage}");
 }
