@@ -179,7 +179,7 @@ fn an_invalid_file_names_each_problem_with_its_line() {
         (
             "id: no-bare-timeout\nvalid",
             "id: other\nvalid",
-            "r/a.yml:15: rule \"other\": has samples and no rule in this file",
+            "r/a.yml:16: rule \"other\": has samples and no rule in this file",
         ),
         (
             "invalid:\n  - requests.get(url)",
