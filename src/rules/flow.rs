@@ -255,11 +255,20 @@ pub struct Analysis {
     pub bytes_parsed: usize,
 }
 
+/// What stands in a script for calls that its lowering makes under names of the tables: keys that are data, slow
+/// expressions, comparisons of secrets.
+const STAND_INS: [&[u8]; 8] =
+    [b"][", b")+", b")*", b"createHmac", b"signature", b"Math.random", b"api-key", b"href"];
+
 /// Returns true if the file may contain a sink or a call of interest.
 pub fn may_match(language: FlowLanguage, text: &[u8]) -> bool {
     let table = Table::of(language);
     // `<?= … ?>` is an `echo`.
     if language == FlowLanguage::Php && memchr::memmem::find(text, b"<?=").is_some() {
+        return true;
+    }
+    let is_script = matches!(language, FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx);
+    if is_script && STAND_INS.iter().any(|w| memchr::memmem::find(text, w).is_some()) {
         return true;
     }
     let mut at = 0;
