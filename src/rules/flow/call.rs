@@ -50,6 +50,7 @@ impl<'m> Run<'m> {
             ExprKind::Function(f) => return Value { what: What::Function(*f), ..Value::default() },
             _ => {}
         }
+        self.spend();
         let (env, is_alive) = (self.env.clone(), self.is_alive);
         self.silence += 1;
         let v = self.eval(id);
@@ -630,6 +631,7 @@ impl<'m> Run<'m> {
     ) -> (Value, Option<Value>) {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
+        self.spend();
         let outer = (self.env.clone(), self.is_alive);
         if !is_nested {
             self.env = Env::default();
