@@ -85,6 +85,10 @@ pub(super) struct Run<'m> {
     pub(super) wanted: Option<bool>,
     /// The variables at the end of the function that ran last.
     pub(super) last_ends: Option<Env>,
+    /// How often each function has run with arguments.
+    pub(super) runs: Vec<u32>,
+    /// Whether the tables know a module.
+    pub(super) known_modules: HashMap<String, bool>,
     /// A condition is followed to the check whose outcome it is.
     pub(super) is_in_outcome: bool,
     /// Sources that were checked, and for which kinds.
@@ -105,6 +109,11 @@ impl<'m> Run<'m> {
         }
         self.work -= 1;
         true
+    }
+
+    /// Counts the work of copying the variables.
+    pub(super) fn spend(&mut self) {
+        self.work = self.work.saturating_sub(self.env.len() as u64 / 8);
     }
 
     /// Enters a level. Every `true` needs a [`Self::leave`].
@@ -230,6 +239,7 @@ impl<'m> Run<'m> {
             Some(false) => return self.block(otherwise),
             None => {}
         }
+        self.spend();
         let before = self.env.clone();
         guard::assume(self, test, true);
         self.block(then);
@@ -257,6 +267,7 @@ impl<'m> Run<'m> {
         let mut out: Option<Env> = None;
         let mut digest = 0;
         for round in 0..ROUNDS {
+            self.spend();
             let entry = self.env.clone();
             let is_free = is_post_test && round == 0;
             let truth = test.filter(|_| !is_free).and_then(|t| self.eval(t).constant).and_then(|c| c.truth());
@@ -310,6 +321,7 @@ impl<'m> Run<'m> {
         let mut out = Some(before);
         let mut digest = 0;
         for _ in 0..ROUNDS {
+            self.spend();
             let entry = self.env.clone();
             self.bind(target, item.clone());
             if let Some(k) = key {
