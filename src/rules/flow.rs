@@ -5,11 +5,14 @@
 //! `knowledge/<language>.toml`. All limits are counts, so that the result is the same on every machine.
 
 mod call;
+mod callback;
 mod constant;
+mod derive;
 mod eval;
 mod guard;
 mod lower;
 mod method;
+mod names;
 mod paths;
 mod run;
 mod shape;

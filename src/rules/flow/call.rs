@@ -1,38 +1,23 @@
 //! Calls: of functions in this file, and of what the tables know.
 
-use super::eval::{map_taints, proof_of};
+use super::eval::proof_of;
+use super::names;
 use super::paths::{Calling, PathId, Root};
 use super::run::{Frame, Run, THIS};
 use super::shape::{Arg, ClassId, ExprId, ExprKind, FunctionId, Mark, Span, Sym};
 use super::sink::{CallInfo, Given};
 use super::table::{Place, Role};
 use super::value::{Const, Env, Items, Taint, Taints, Value, What, join, join_taints};
-use super::Kind;
 use std::hash::{Hash, Hasher};
 
 /// Calls of functions inside calls.
 const CALLS: usize = 4;
-/// Functions and methods that run a function for each item, or with the result, of what they are called on.
-const ITERATING: [&str; 40] = [
-    "map", "forEach", "filter", "reduce", "then", "flatMap", "some", "every", "find", "each", "select", "collect", "reject", "let",
-    "also", "run", "apply", "with", "use", "tap", "each_with_index", "inject", "sort_by", "any", "all", "ifPresent", "Select", "Where",
-    "ForEach", "array_map", "mapNotNull", "each_pair", "each_line", "takeIf", "findIndex", "peek", "anyMatch", "sorted", "associate",
-    "each_value",
-];
-/// Calls that look something up by data, and do not return the data.
-const LOOKUPS: [&str; 44] = [
-    "find", "findone", "findbyid", "findall", "findfirst", "findunique", "findbypk", "fetch", "fetchall", "fetchone", "query",
-    "execute", "save", "create", "insert", "insertone", "updateone", "deleteone", "update", "delete", "destroy", "count", "exists",
-    "lookup", "load", "where", "find_by", "filter_by", "get_or_404", "get_object_or_404", "first_or_404", "findbyusername", "findbyemail",
-    "executequery", "executeupdate", "exec", "select", "raw", "authenticate", "send", "post", "request", "saveall", "findoneby",
-];
-
 /// What a callee is.
-struct Callee {
-    path: Option<PathId>,
-    name: Option<Sym>,
-    receiver: Option<(ExprId, Value)>,
-    value: Value,
+pub(super) struct Callee {
+    pub(super) path: Option<PathId>,
+    pub(super) name: Option<Sym>,
+    pub(super) receiver: Option<(ExprId, Value)>,
+    pub(super) value: Value,
 }
 
 impl<'m> Run<'m> {
@@ -96,7 +81,7 @@ impl<'m> Run<'m> {
     }
 
     /// Returns a function of this file that a member of a value is.
-    fn callable(&mut self, base: &Value, name: Sym) -> Value {
+    pub(super) fn callable(&mut self, base: &Value, name: Sym) -> Value {
         if let What::Instance(c) | What::Class(c) = base.what {
             if let Some(f) = self.method(c, name) {
                 return Value { what: What::Function(f), ..Value::default() };
@@ -110,7 +95,7 @@ impl<'m> Run<'m> {
         base.items.as_ref().and_then(|i| i.keys.get(&key)).cloned().unwrap_or_default()
     }
 
-    fn callable_name(&mut self, name: Sym) -> Value {
+    pub(super) fn callable_name(&mut self, name: Sym) -> Value {
         let variable = self.variable(name);
         if let Some(v) = self.env.get(variable).or_else(|| self.globals.get(variable)) {
             return v.clone();
@@ -209,9 +194,20 @@ impl<'m> Run<'m> {
             return v;
         }
         let Some(path) = path else { return v };
-        let is_class = |w: &str| w.starts_with(|c: char| c.is_ascii_uppercase()) && w.contains(|c: char| c.is_ascii_lowercase());
-        let is_new = calling == Calling::New || target.name.is_some_and(|n| is_class(self.module.word(n)) && target.receiver.as_ref().is_none_or(|(_, r)| r.path.is_some_and(|p| self.paths.root_of(p) != Root::Unknown && !self.paths.text(p).ends_with("()"))));
-        if is_new && !matches!(self.language, super::FlowLanguage::Go | super::FlowLanguage::CSharp) || calling == Calling::New {
+        let is_class =
+            |w: &str| w.starts_with(|c: char| c.is_ascii_uppercase()) && w.contains(|c: char| c.is_ascii_lowercase());
+        let is_new = calling == Calling::New
+            || target.name.is_some_and(|n| {
+                is_class(self.module.word(n))
+                    && target.receiver.as_ref().is_none_or(|(_, r)| {
+                        r.path.is_some_and(|p| {
+                            self.paths.root_of(p) != Root::Unknown && !self.paths.text(p).ends_with("()")
+                        })
+                    })
+            });
+        if is_new && !matches!(self.language, super::FlowLanguage::Go | super::FlowLanguage::CSharp)
+            || calling == Calling::New
+        {
             return Value { path: target.path, ..v };
         }
         Value { path: Some(path), ..v }
@@ -234,8 +230,12 @@ impl<'m> Run<'m> {
         let hits = path.map(|p| self.paths.hits(p)).unwrap_or_else(|| [].into());
         let mut sources: Taints = None;
         let mut ty: Option<PathId> = None;
-        let mut clean: Option<u32> = None;
-        let mut result: Option<Value> = None;
+        let mut clean: Vec<(u32, Taints)> = Vec::new();
+        // What is known of a collection is more than the tables know.
+        let mut result = match &target.receiver {
+            Some((e, base)) => self.collection_method(word, *e, base, given),
+            None => None,
+        };
         for hit in hits.iter().filter(|h| !h.write) {
             match hit.role {
                 Role::Source(i) => {
@@ -276,7 +276,7 @@ impl<'m> Run<'m> {
                 Role::Sanitizer(i) => {
                     let Some(s) = self.table.sanitizers.get(usize::from(i)) else { continue };
                     if self.all_hold(s.when, &info) && !self.any_holds(s.unless, &info) {
-                        clean = Some(clean.unwrap_or_default() | s.kinds);
+                        clean.push((s.kinds, self.data_of(s.args, &info)));
                     }
                 }
                 Role::Propagator(i) => {
@@ -309,10 +309,11 @@ impl<'m> Run<'m> {
                 None => self.default_result(word, target, given, span),
             },
         };
-        match clean {
-            Some(kinds) => v = v.clean(kinds),
-            None if !is_tabled && v.taints.is_some() && hits.is_empty() => v = by_name(word, v),
-            None => {}
+        if clean.is_empty() && !is_tabled && v.taints.is_some() && hits.is_empty() {
+            v = names::cleaned(word, v);
+        }
+        for (kinds, data) in clean {
+            v = v.clean_data(kinds, &data);
         }
         if sources.is_some() {
             v = v.with(&sources);
@@ -377,17 +378,13 @@ impl<'m> Run<'m> {
             taints = join_taints(&taints, &a.value.deep());
         }
         // What a method of something clean looks up by data is not that data.
-        let is_lookup = LOOKUPS.contains(&word.to_ascii_lowercase().as_str());
-        if is_lookup && own.is_none() {
+        if names::is_lookup(word) && own.is_none() {
             taints = None;
         }
-        let predicate = ["is_", "has_", "can_"].iter().any(|p| word.starts_with(p))
-            || (word.len() > 2 && (word.starts_with("is") || word.starts_with("has")) && word.as_bytes().get(if word.starts_with("is") { 2 } else { 3 }).is_some_and(u8::is_ascii_uppercase))
-            || word.ends_with('?');
-        if predicate {
+        if names::is_question(word) {
             return Value::default();
         }
-        if says_number(word) {
+        if names::says_number(word) {
             return self.number(&join_taints(&own, &taints));
         }
         if own.is_none() && self.is_doubtful(word, target) {
@@ -404,10 +401,7 @@ impl<'m> Run<'m> {
     /// Returns true for a function of the project in another file, whose effect on data is not known.
     fn is_doubtful(&self, word: &str, target: &Callee) -> bool {
         use super::FlowLanguage as L;
-        let lower = word.to_ascii_lowercase();
-        let is_getter = ["get", "find", "load", "fetch", "list", "lookup", "export", "create", "update", "delete", "save", "search", "count", "resolve", "validate", "check", "parse", "build", "make", "dump", "render", "query"]
-            .iter()
-            .any(|p| lower.starts_with(p));
+        let is_getter = names::is_getter(word);
         let root = target.path.map(|p| (self.paths.root_of(p), self.paths.text(p)));
         match (self.language, &target.receiver, root) {
             (L::C | L::Cpp, ..) => false,
@@ -431,13 +425,18 @@ impl<'m> Run<'m> {
         if self.language == super::FlowLanguage::Go && !text.contains('/') {
             return true;
         }
-        let is = |p: &str| p == first || p.starts_with(first) && p.as_bytes().get(first.len()).is_some_and(|b| matches!(b, b'.' | b'/'));
+        let is = |p: &str| {
+            p == first
+                || p.starts_with(first) && p.as_bytes().get(first.len()).is_some_and(|b| matches!(b, b'.' | b'/'))
+        };
         self.table.usual.iter().any(|p| is(p)) || self.table.patterns.iter().any(|p| is(p.prefix))
     }
 
     /// `require("x")`: the module.
     fn module_of(&mut self, word: &str, target: &Callee, given: &[Given]) -> Option<Value> {
-        if !matches!(word, "require" | "import" | "__import__" | "import_module") || target.receiver.is_some() && word != "import_module" {
+        if !matches!(word, "require" | "import" | "__import__" | "import_module")
+            || target.receiver.is_some() && word != "import_module"
+        {
             return None;
         }
         let name = given.first()?.value.constant.as_ref()?.text()?.clone();
@@ -496,7 +495,9 @@ impl<'m> Run<'m> {
                 // A record: the arguments are in it.
                 for a in given {
                     match a.keyword {
-                        Some(k) => object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone()),
+                        Some(k) => {
+                            object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone())
+                        }
                         None => object.taints = join_taints(&object.taints, &a.value.deep()),
                     }
                 }
@@ -519,7 +520,13 @@ impl<'m> Run<'m> {
     }
 
     /// Calls a function with arguments. Returns its result and the object after it.
-    pub(super) fn invoke(&mut self, f: FunctionId, this: Option<Value>, given: &[Given], span: Span) -> (Value, Option<Value>) {
+    pub(super) fn invoke(
+        &mut self,
+        f: FunctionId,
+        this: Option<Value>,
+        given: &[Given],
+        span: Span,
+    ) -> (Value, Option<Value>) {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
         let running = self.frames.iter().filter(|x| x.function.is_some()).count();
         let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
@@ -558,58 +565,8 @@ impl<'m> Run<'m> {
         (v, after)
     }
 
-    /// Returns the function of this file that a callee is.
-    pub(super) fn local_function(&mut self, callee: ExprId) -> Option<FunctionId> {
-        let what = match &self.module.expr(callee).kind {
-            ExprKind::Name(name) => self.callable_name(*name).what,
-            ExprKind::Member { of, name } => {
-                let base = self.quiet(*of);
-                self.callable(&base, *name).what
-            }
-            _ => What::Other,
-        };
-        match what {
-            What::Function(f) => Some(f),
-            _ => None,
-        }
-    }
-
-    /// Returns the kinds that each argument is harmless for if a function returns with an outcome.
-    pub(super) fn says(&mut self, f: FunctionId, given: &[Given], outcome: Option<bool>) -> Vec<u32> {
-        let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
-        let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
-        if is_recursive || given.iter().all(|a| a.value.taints.is_none()) || !self.enter() {
-            return Vec::new();
-        }
-        let params = self.bound(f, given, function.span);
-        let before: Vec<Value> = params.clone();
-        let this = self.env.get(THIS).cloned();
-        self.silence += 1;
-        self.wanted = outcome;
-        let ends = self.body_ends(f, this, params);
-        self.wanted = None;
-        self.silence -= 1;
-        self.leave();
-        let Some(ends) = ends else { return Vec::new() };
-        let mut out = Vec::new();
-        for (p, old) in function.params.iter().zip(before) {
-            let new = p.name.and_then(|n| ends.get(n));
-            out.push(match (new, &old.taints) {
-                (Some(new), Some(_)) => kinds_between(&old, new),
-                _ => 0,
-            });
-        }
-        out
-    }
-
-    fn body_ends(&mut self, f: FunctionId, this: Option<Value>, params: Vec<Value>) -> Option<Env> {
-        let kept = self.last_ends.take();
-        self.body(f, this, params, Vec::new());
-        std::mem::replace(&mut self.last_ends, kept)
-    }
-
     /// Returns the values of the parameters of a call.
-    fn bound(&mut self, f: FunctionId, given: &[Given], span: Span) -> Vec<Value> {
+    pub(super) fn bound(&mut self, f: FunctionId, given: &[Given], span: Span) -> Vec<Value> {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
         let mut positional = given.iter().filter(|a| a.keyword.is_none());
         let mut spread: Option<Value> = None;
@@ -649,7 +606,13 @@ impl<'m> Run<'m> {
     }
 
     /// Runs a function's body with values of its parameters.
-    pub(super) fn body(&mut self, f: FunctionId, this: Option<Value>, params: Vec<Value>, frameworks: Vec<&'static str>) -> (Value, Option<Value>) {
+    pub(super) fn body(
+        &mut self,
+        f: FunctionId,
+        this: Option<Value>,
+        params: Vec<Value>,
+        frameworks: Vec<&'static str>,
+    ) -> (Value, Option<Value>) {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
         let outer = (self.env.clone(), self.is_alive);
@@ -660,7 +623,14 @@ impl<'m> Run<'m> {
         if let Some(t) = this {
             self.env.set(THIS, t);
         }
-        self.frames.push(Frame { function: Some(f), class: function.class, receiver: function.receiver, frameworks, outcome: self.wanted.take(), ..Frame::default() });
+        self.frames.push(Frame {
+            function: Some(f),
+            class: function.class,
+            receiver: function.receiver,
+            frameworks,
+            outcome: self.wanted.take(),
+            ..Frame::default()
+        });
         for (p, v) in function.params.iter().zip(params) {
             if let Some(name) = p.name {
                 self.env.set(name, v.clone());
@@ -685,7 +655,9 @@ impl<'m> Run<'m> {
         if self.is_alive {
             let v = last.map(|id| self.eval(id)).unwrap_or_default();
             if last.is_some() || self.frame().result.is_none() {
-                if !self.frame().frameworks.is_empty() && let Some(id) = last {
+                if !self.frame().frameworks.is_empty()
+                    && let Some(id) = last
+                {
                     self.check_returned(id, &v, function.span);
                 }
                 self.give_value(v);
@@ -710,60 +682,6 @@ impl<'m> Run<'m> {
         (frame.result.unwrap_or_default(), frame.this)
     }
 
-    /// Runs function literals and functions by name that a call takes. Returns the call's result, if they decide it.
-    fn run_callbacks(&mut self, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
-        let word = target.name.map(|n| self.module.word(n)).unwrap_or_default();
-        let mut result = None;
-        for a in given {
-            let What::Function(f) = a.value.what else { continue };
-            let is_literal = matches!(self.module.expr(a.expr).kind, ExprKind::Function(_));
-            let info = CallInfo { args: given, receiver: target.receiver.as_ref().map(|(e, v)| (*e, v)), span };
-            let handlers = target.path.map(|p| self.handlers_of_callee(p, &info)).unwrap_or_default();
-            if !handlers.is_empty() {
-                self.run_handler(f, &handlers);
-            } else if ITERATING.contains(&word) && (is_literal || target.receiver.is_some()) {
-                result = self.run_iteration(word, f, a, target, given, span);
-            } else if is_literal {
-                self.run_entry(f, None);
-            }
-        }
-        result
-    }
-
-    /// Runs a function for each item of what a method is called on. Returns the method's result, if it is made of the
-    /// function's results.
-    fn run_iteration(&mut self, word: &str, f: FunctionId, a: &Given, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
-        let is_whole = matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
-        let mut item = Value::default();
-        if let Some((_, base)) = &target.receiver {
-            item = if is_whole { base.clone() } else { self.element(base, span) };
-        }
-        for other in given.iter().filter(|o| o.expr != a.expr && (word == "array_map" || target.receiver.is_none())) {
-            let e = if is_whole { other.value.clone() } else { self.element(&other.value, span) };
-            item = join(&item, &e);
-        }
-        let params = self.module.functions.get(f.0 as usize).map_or(1, |f| f.params.len());
-        let count = if matches!(word, "reduce" | "inject") || word.contains("pair") { 2 } else { 1 };
-        let one = Given { keyword: None, value: item, expr: a.expr, is_spread: false };
-        let many = [one.clone(), one];
-        let kept = self.env.get(THIS).cloned();
-        // Kotlin's `run`, `apply` and `with`: the value is the object.
-        let this = if params == 0 && is_whole { many.first().map(|m| m.value.clone()) } else { kept.clone() };
-        let (v, _) = self.invoke(f, this, many.get(..count.min(params.max(1))).unwrap_or_default(), span);
-        match word {
-            "then" | "let" | "run" | "with" | "use" | "reduce" | "inject" => Some(v),
-            "map" | "flatMap" | "select" | "collect" | "Select" | "array_map" | "mapNotNull" if target.receiver.is_some() || word == "array_map" => {
-                if word == "select" && self.language == super::FlowLanguage::Ruby {
-                    return None;
-                }
-                let mut list = Value::collection(Items::default());
-                list.put(None, Value { constant: None, ..v });
-                Some(list)
-            }
-            _ => None,
-        }
-    }
-
     /// Evaluates decorators and annotations as calls, for structural entries.
     pub(super) fn run_marks(&mut self, marks: &'m [Mark]) {
         for m in marks {
@@ -777,49 +695,4 @@ impl<'m> Run<'m> {
             }
         }
     }
-}
-
-/// Returns the kinds that data became harmless for.
-fn kinds_between(old: &Value, new: &Value) -> u32 {
-    let mut out = u32::MAX;
-    for t in old.taints.iter().flat_map(|l| l.iter()) {
-        let now = new.taints.iter().flat_map(|l| l.iter()).find(|n| n.origin == t.origin);
-        out &= now.map_or(u32::MAX, |n| n.clean & !t.clean);
-    }
-    out
-}
-
-/// Returns true if a function's name says that it gives a number or a truth value.
-fn says_number(word: &str) -> bool {
-    let mut words: Vec<String> = Vec::new();
-    for c in word.chars() {
-        match words.last_mut() {
-            Some(w) if !c.is_ascii_uppercase() && c != '_' => w.push(c),
-            _ if c == '_' => words.push(String::new()),
-            _ => words.push(c.to_ascii_lowercase().to_string()),
-        }
-    }
-    let is = |w: &String| matches!(w.as_str(), "bool" | "boolean" | "int" | "integer" | "float" | "number" | "numeric" | "strtobool" | "timestamp" | "duration" | "timedelta" | "datetime" | "uuid");
-    words.len() < 5 && words.iter().any(is)
-}
-
-/// A function of unknown content whose name says that it makes data harmless.
-fn by_name(word: &str, v: Value) -> Value {
-    let lower = word.to_ascii_lowercase();
-    let starts = ["sanitiz", "sanitis", "escape", "quote", "htmlescape", "encode", "purify", "clean", "strip_tags", "slugify", "whitelist", "normalize_and_check"];
-    if lower.starts_with("unescape") || lower.starts_with("decode") || lower == "encode" || lower == "normalize" {
-        return v;
-    }
-    if lower.starts_with("encodeuri") || lower.contains("urlencode") {
-        let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Html.bit() | Kind::Header.bit() | Kind::Log.bit();
-        return v.clean(kinds);
-    }
-    if lower.contains("safe") && !lower.contains("unsafe") {
-        let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit() | Kind::Html.bit() | Kind::ZipSlip.bit();
-        return v.clean(kinds);
-    }
-    if starts.iter().any(|s| lower.starts_with(s)) || lower.contains("sanitize") || lower.contains("escape") {
-        return Value { taints: map_taints(&v.taints, u32::MAX, false), items: None, ..v };
-    }
-    v
 }

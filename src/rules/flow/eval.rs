@@ -2,8 +2,9 @@
 
 use super::constant;
 use super::guard;
+use super::names::is_number;
 use super::paths::{PathId, Root};
-use super::run::{Run, THIS, is_number, join_envs};
+use super::run::{Run, THIS, join_envs};
 use super::shape::{Arm, ExprId, ExprKind, Item, Op, Span, Sym};
 use super::table::{Place, Role};
 use super::value::{Const, GAP, Items, Key, Taint, Taints, Trail, Value, What, join, join_taints};
@@ -324,7 +325,8 @@ impl<'m> Run<'m> {
                 return self.conventional(v, name);
             }
         }
-        let is_script = matches!(self.language, FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx);
+        let is_script =
+            matches!(self.language, FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx);
         let is_size = word == "length" || word == "Length" || (matches!(word, "size" | "Count") && !is_script);
         if is_size && base.taints.is_some() {
             return self.number(&base.taints);
@@ -398,8 +400,6 @@ impl<'m> Run<'m> {
                 match (p.constant.as_ref().and_then(constant::shown), &p.known) {
                     (Some(t), _) => known.push_str(t.get(..t.len().min(MOST_KNOWN)).unwrap_or_default()),
                     (None, Some(k)) => known.push_str(k),
-                    // A part of unknown origin that is no data stands for something that the program chose.
-                    (None, None) if deep.is_none() => known.push_str("\u{fffc}"),
                     (None, None) => known.push(GAP),
                 }
             }
@@ -619,7 +619,12 @@ impl<'m> Run<'m> {
             if from.taints.is_some()
                 && let Some(items) = &v.items
             {
-                let old: Vec<(Key, Value)> = items.keys.iter().filter(|(k, _)| matches!(k, Key::Text(_))).map(|(k, w)| (k.clone(), w.clone())).collect();
+                let old: Vec<(Key, Value)> = items
+                    .keys
+                    .iter()
+                    .filter(|(k, _)| matches!(k, Key::Text(_)))
+                    .map(|(k, w)| (k.clone(), w.clone()))
+                    .collect();
                 for (k, w) in old {
                     v.put(Some(k), Value { constant: None, ..w.with(&from.taints) });
                 }

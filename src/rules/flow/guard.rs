@@ -1,5 +1,6 @@
 //! Checks: what a condition says about data on the branch where it holds.
 
+use super::names;
 use super::paths::Calling;
 use super::run::Run;
 use super::shape::{Arg, ExprId, ExprKind, FunctionId, Op, Sym};
@@ -47,7 +48,8 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
                 cleanse(run, *left, ALL);
             } else if (*op == Op::In) == truth {
                 // `base in path.resolve().parents`.
-                if matches!(&module.expr(*right).kind, ExprKind::Member { name, .. } if module.word(*name) == "parents") {
+                if matches!(&module.expr(*right).kind, ExprKind::Member { name, .. } if module.word(*name) == "parents")
+                {
                     cleanse(run, *right, Kind::Path.bit() | Kind::ZipSlip.bit());
                 }
             } else {
@@ -77,7 +79,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
         }
         ExprKind::IsType { of, ty } => {
             let word = module.word(*ty);
-            if truth && super::run::is_number(word) {
+            if truth && names::is_number(word) {
                 cleanse(run, *of, ALL);
             } else if truth && matches!(word, "str" | "string" | "String") {
                 cleanse(run, *of, Kind::NoSql.bit() | Kind::MassAssignment.bit() | Kind::Prototype.bit());
@@ -85,11 +87,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
         }
         ExprKind::Call { callee, args } => called(run, test, *callee, args, truth),
         // A table of what is allowed: `ALLOWED[x]`.
-        ExprKind::Index { of, key } if truth => {
-            if is_fixed(run, *of) {
-                cleanse(run, *key, ALL);
-            }
-        }
+        ExprKind::Index { of, key } if truth && is_fixed(run, *of) => cleanse(run, *key, ALL),
         ExprKind::Name(name) => {
             // A variable that holds the outcome of a check.
             if let Some(check) = run.outcome(*name)
@@ -201,7 +199,10 @@ fn callee_name<'a>(run: &'a Run<'_>, id: ExprId) -> Option<&'a str> {
 }
 
 fn is_prefix_search(run: &Run<'_>, id: ExprId) -> bool {
-    matches!(callee_name(run, id), Some("strpos" | "indexOf" | "stripos" | "strncmp" | "compare" | "find" | "IndexOf" | "mb_strpos"))
+    matches!(
+        callee_name(run, id),
+        Some("strpos" | "indexOf" | "stripos" | "strncmp" | "compare" | "find" | "IndexOf" | "mb_strpos")
+    )
 }
 
 /// A text in which a part was not found.
@@ -247,7 +248,10 @@ fn is_fixed(run: &mut Run<'_>, id: ExprId) -> bool {
     match &v.items {
         Some(_) => true,
         // A constant of the module, a setting, a field.
-        None => matches!(run.module.expr(id).kind, ExprKind::Name(_) | ExprKind::Member { .. } | ExprKind::Call { .. } | ExprKind::Collection(_)),
+        None => matches!(
+            run.module.expr(id).kind,
+            ExprKind::Name(_) | ExprKind::Member { .. } | ExprKind::Call { .. } | ExprKind::Collection(_)
+        ),
     }
 }
 
@@ -276,13 +280,15 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
             }
             return;
         }
-        "isEmpty" | "empty" | "isset" | "isBlank" | "is_null" | "IsNullOrEmpty" | "IsNullOrWhiteSpace" | "nil?" | "blank?"
-        | "present?" | "isNotBlank" | "isNotEmpty" | "len" | "endsWith" | "endswith" | "end_with?" | "HasSuffix" | "exists" | "isFile"
-        | "isfile" | "bool" | "Boolean" | "is_string" | "file_exists" => return,
+        "isEmpty" | "empty" | "isset" | "isBlank" | "is_null" | "IsNullOrEmpty" | "IsNullOrWhiteSpace" | "nil?"
+        | "blank?" | "present?" | "isNotBlank" | "isNotEmpty" | "len" | "endsWith" | "endswith" | "end_with?"
+        | "HasSuffix" | "exists" | "isFile" | "isfile" | "bool" | "Boolean" | "is_string" | "file_exists" => return,
         _ => {}
     }
     if !truth {
-        if let ("startsWith" | "startswith" | "start_with?" | "StartsWith" | "HasPrefix" | "str_starts_with", Some(a)) = (word, first) {
+        if let ("startsWith" | "startswith" | "start_with?" | "StartsWith" | "HasPrefix" | "str_starts_with", Some(a)) =
+            (word, first)
+        {
             let (text, part) = match (of, args.get(1)) {
                 (_, Some(p)) if matches!(word, "HasPrefix" | "str_starts_with") => (a, p.value),
                 (Some(of), _) => (of, a),
@@ -292,7 +298,11 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
                 slashes(run, text, 2);
             }
         }
-        if let ("contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny" | "ContainsRune" | "has", Some(first)) = (word, first) {
+        if let (
+            "contains" | "includes" | "include?" | "Contains" | "str_contains" | "ContainsAny" | "ContainsRune" | "has",
+            Some(first),
+        ) = (word, first)
+        {
             // `strings.Contains(x, "..")`, `x.contains("..")`.
             match (of, args.get(1)) {
                 (_, Some(part)) => lacks(run, first, part.value),
@@ -304,8 +314,9 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
     }
     match word {
         // Membership in what the program chose.
-        "includes" | "contains" | "has" | "include?" | "containsKey" | "hasOwnProperty" | "Contains" | "ContainsKey" | "member?"
-        | "key?" | "has_key?" | "containsValue" | "hasOwn" | "is_member" | "Includes" | "any" => {
+        "includes" | "contains" | "has" | "include?" | "containsKey" | "hasOwnProperty" | "Contains"
+        | "ContainsKey" | "member?" | "key?" | "has_key?" | "containsValue" | "hasOwn" | "is_member" | "Includes"
+        | "any" => {
             if word == "hasOwn" || word == "any" {
                 if let Some(key) = args.get(1) {
                     cleanse(run, key.value, ALL);
@@ -322,17 +333,25 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
                 cleanse(run, first, ALL);
             }
         }
-        "startsWith" | "startswith" | "start_with?" | "StartsWith" | "hasPrefix" | "str_starts_with" | "starts_with" | "HasPrefix"
-        | "is_relative_to" | "IsSubPathOf" | "isRelativeTo" => {
+        "startsWith" | "startswith" | "start_with?" | "StartsWith" | "hasPrefix" | "str_starts_with"
+        | "starts_with" | "HasPrefix" | "is_relative_to" | "IsSubPathOf" | "isRelativeTo" => {
             let kinds = Kind::Path.bit() | Kind::Url.bit() | Kind::Redirect.bit() | Kind::ZipSlip.bit();
             let is_function = matches!(word, "HasPrefix" | "str_starts_with") || of.is_none();
             if let Some(target) = if is_function { first } else { of } {
                 prefix_check(run, target, if is_function { args.get(1).map(|a| a.value) } else { first }, kinds);
             }
         }
-        "isdigit" | "isalnum" | "isnumeric" | "isdecimal" | "isalpha" | "isidentifier" | "isInteger" | "isFinite" | "is_numeric" | "is_int"
-        | "ctype_digit" | "ctype_alnum" | "ctype_alpha" | "ctype_xdigit" | "isNumeric" | "isAlphanumeric" | "isUUID" | "isInt" | "isAlpha" | "isNaN" => {
-            let target = if matches!(word, "isInteger" | "isFinite" | "isNumeric" | "isUUID" | "isInt" | "isAlphanumeric" | "isAlpha" | "isNaN") { first } else { of.filter(|_| first.is_none()).or(first) };
+        "isdigit" | "isalnum" | "isnumeric" | "isdecimal" | "isalpha" | "isidentifier" | "isInteger" | "isFinite"
+        | "is_numeric" | "is_int" | "ctype_digit" | "ctype_alnum" | "ctype_alpha" | "ctype_xdigit" | "isNumeric"
+        | "isAlphanumeric" | "isUUID" | "isInt" | "isAlpha" | "isNaN" => {
+            let target = if matches!(
+                word,
+                "isInteger" | "isFinite" | "isNumeric" | "isUUID" | "isInt" | "isAlphanumeric" | "isAlpha" | "isNaN"
+            ) {
+                first
+            } else {
+                of.filter(|_| first.is_none()).or(first)
+            };
             if let Some(t) = target.filter(|_| word != "isNaN") {
                 cleanse(run, t, ALL);
             }
@@ -344,7 +363,18 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
 }
 
 fn is_regex_word(word: &str) -> bool {
-    matches!(word, "test" | "match" | "fullmatch" | "matches" | "preg_match" | "match?" | "IsMatch" | "MatchString" | "matchEntire")
+    matches!(
+        word,
+        "test"
+            | "match"
+            | "fullmatch"
+            | "matches"
+            | "preg_match"
+            | "match?"
+            | "IsMatch"
+            | "MatchString"
+            | "matchEntire"
+    )
 }
 
 /// A check by a function of this file: what it says about its parameters, it says about the arguments.
@@ -359,7 +389,13 @@ fn local_check(run: &mut Run<'_>, f: FunctionId, args: &[Arg], truth: Option<boo
 }
 
 /// Returns true if the table has a guard for the call.
-fn tabled(run: &mut Run<'_>, id: ExprId, callee: (Option<ExprId>, Option<&Value>, Sym), args: &[Arg], truth: bool) -> bool {
+fn tabled(
+    run: &mut Run<'_>,
+    id: ExprId,
+    callee: (Option<ExprId>, Option<&Value>, Sym),
+    args: &[Arg],
+    truth: bool,
+) -> bool {
     let module = run.module;
     let (of, base, name) = callee;
     let path = match (of, base) {
@@ -410,7 +446,10 @@ fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: 
     if let Some(data) = b.deep() {
         let own = run.quiet(target).deep();
         let is_own = |origin: u32| own.iter().any(|o| o.iter().any(|t| t.origin == origin));
-        if data.iter().any(|t| t.proof == super::Proof::Request || (t.proof > super::Proof::Unknown && is_own(t.origin))) {
+        if data
+            .iter()
+            .any(|t| t.proof == super::Proof::Request || (t.proof > super::Proof::Unknown && is_own(t.origin)))
+        {
             return;
         }
     }
@@ -468,7 +507,11 @@ fn regex_check(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) 
         return by_name(run, word, of, args);
     };
     let Some(Const::Text(p) | Const::Regex(p)) = values.get(at).and_then(|v| v.constant.clone()) else { return };
-    let p: &str = if word == "preg_match" { p.get(1..).and_then(|r| r.rsplit_once(|c: char| !c.is_ascii_alphabetic())).map_or("", |r| r.0) } else { &p };
+    let p: &str = if word == "preg_match" {
+        p.get(1..).and_then(|r| r.rsplit_once(|c: char| !c.is_ascii_alphabetic())).map_or("", |r| r.0)
+    } else {
+        &p
+    };
     // Python's `match` is anchored at the start.
     let anchored;
     let p = if word == "match" && run.language == FlowLanguage::Python && !p.starts_with('^') {
@@ -556,7 +599,20 @@ fn lets_pass(body: &str, c: char) -> bool {
 /// A function whose name says that it checks.
 fn by_name(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
     let lower = word.to_ascii_lowercase();
-    let says = ["valid", "safe", "allow", "whitelist", "permit", "trusted", "is_local", "islocal", "authoriz", "within", "inside", "known"];
+    let says = [
+        "valid",
+        "safe",
+        "allow",
+        "whitelist",
+        "permit",
+        "trusted",
+        "is_local",
+        "islocal",
+        "authoriz",
+        "within",
+        "inside",
+        "known",
+    ];
     if !says.iter().any(|w| lower.contains(w)) || lower.contains("unsafe") || lower.contains("invalid") {
         return;
     }
@@ -589,7 +645,10 @@ pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
         return local_check(run, f, args, None);
     }
     let lower = module.word(name).to_ascii_lowercase();
-    if matches!(lower.as_str(), "abort" | "exit" | "die" | "_exit" | "halt" | "panic" | "notfound" | "fatal" | "fatalf" | "log_fatal") {
+    if matches!(
+        lower.as_str(),
+        "abort" | "exit" | "die" | "_exit" | "halt" | "panic" | "notfound" | "fatal" | "fatalf" | "log_fatal"
+    ) {
         let base = of.map(|o| run.quiet(o));
         if base.is_none_or(|b| b.what == What::Other) {
             run.is_alive = false;
@@ -619,7 +678,7 @@ pub(super) fn cleanse(run: &mut Run<'_>, id: ExprId, kinds: u32) {
 
 fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
     let module = run.module;
-    let kept = |kinds: u32, word: &str| kinds & transparent(word);
+    let kept = |kinds: u32, word: &str| kinds & names::transparent(word);
     match &module.expr(id).kind {
         ExprKind::Name(name) => {
             clean_variable(run, *name, kinds);
@@ -671,27 +730,6 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
         }
         ExprKind::Collection(items) => items.iter().for_each(|i| cleanse(run, i.value, kinds)),
         _ => {}
-    }
-}
-
-/// Returns the kinds for which a check of what a function or member gives is a check of what it was given.
-pub(super) fn transparent(word: &str) -> u32 {
-    let path = Kind::Path.bit() | Kind::ZipSlip.bit();
-    let url = Kind::Url.bit() | Kind::Redirect.bit();
-    match word {
-        "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString" | "str" | "String" | "downcase" | "upcase"
-        | "strtolower" | "strtoupper" | "ToLower" | "ToUpper" | "to_s" | "Trim" | "TrimSpace" | "casefold" | "to_sym" | "ToString"
-        | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft" | "rstrip" | "lstrip" | "chomp" => ALL,
-        "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath" | "getAbsolutePath" | "toAbsolutePath" | "toRealPath"
-        | "toPath" | "getCanonicalFile" | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join" | "commonpath" | "commonprefix"
-        | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path" | "cleanpath" | "Path" | "File" | "Join" | "Combine"
-        | "absolute" | "absolutePath" | "canonicalPath" | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName" | "fullName" | "weakly_canonical" | "canonical"
-        | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath" | "as_posix" | "relative_to" => path,
-        "normalize" => path | url,
-        "urlparse" | "urlsplit" | "URL" | "URI" | "getHost" | "hostname" | "host" | "Hostname" | "netloc" | "create" | "Parse"
-        | "parse_url" | "getAuthority" | "Uri" | "origin" | "Host" | "authority" | "parse" | "PHP_URL_HOST" | "scheme" | "url_parse"
-        | "getHostName" | "IsWellFormedUriString" | "DnsSafeHost" | "Authority" | "ParseRequestURI" | "toURI" | "toURL" => url,
-        _ => 0,
     }
 }
 

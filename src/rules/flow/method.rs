@@ -56,9 +56,6 @@ impl Run<'_> {
         if let Some(v) = constant_method(word, base, given) {
             return Some(v);
         }
-        if let Some(v) = self.collection_method(word, *place, base, given) {
-            return Some(v);
-        }
         let first = given.first();
         match word {
             "format" | "formatted" | "sprintf" | "Format"
@@ -113,7 +110,7 @@ impl Run<'_> {
             }
             "length" | "size" | "count" | "hashCode" | "indexOf" | "equals" | "equalsIgnoreCase" | "isEmpty"
             | "contains" | "startsWith" | "endsWith" | "startswith" | "endswith" | "isdigit" | "compareTo"
-            | "lastIndexOf" | "search" | "test" | "matches" | "includes" | "start_with?" | "end_with?" | "include?"
+            | "lastIndexOf" | "test" | "matches" | "includes" | "start_with?" | "end_with?" | "include?"
             | "StartsWith" | "EndsWith" | "Contains" | "IndexOf" | "Equals" | "intValue" | "longValue" => {
                 Some(self.number(&base.taints))
             }
@@ -364,7 +361,13 @@ impl Run<'_> {
         }
     }
 
-    fn collection_method(&mut self, word: &str, place: ExprId, base: &Value, given: &[Given]) -> Option<Value> {
+    pub(super) fn collection_method(
+        &mut self,
+        word: &str,
+        place: ExprId,
+        base: &Value,
+        given: &[Given],
+    ) -> Option<Value> {
         base.items.as_ref()?;
         let first = given.first();
         let key = first.and_then(|a| a.value.constant.as_ref()).and_then(constant::key);

@@ -2,6 +2,7 @@
 
 use super::FlowLanguage;
 use super::guard;
+use super::names;
 use super::paths::{PathId, Paths};
 use super::shape::{Block, Case, Catch, ClassId, ExprId, FunctionId, Module, Span, Stmt, StmtKind, Sym};
 use super::sink::Found;
@@ -207,7 +208,7 @@ impl<'m> Run<'m> {
     /// Returns a value as a declared type says.
     pub(super) fn typed(&mut self, v: Value, ty: Sym) -> Value {
         let word = self.module.word(ty);
-        if is_number(word) {
+        if names::is_number(word) {
             return Value { constant: v.constant, ..self.number(&v.taints) };
         }
         if v.what != What::Other || matches!(v.constant, Some(Const::Text(_))) {
@@ -215,7 +216,7 @@ impl<'m> Run<'m> {
         }
         let has_type =
             v.path.is_some_and(|p| self.paths.root_of(p) != super::paths::Root::Unknown && !self.paths.is_call(p));
-        if has_type || is_text(word) {
+        if has_type || names::is_text(word) {
             return v;
         }
         let path = self.type_path(ty);
@@ -669,85 +670,6 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Returns the names that a variable's value was made from.
-    pub(super) fn sources_of(&self, name: Sym) -> Vec<(Sym, u32)> {
-        self.derived.get(&name).cloned().unwrap_or_default()
-    }
-
-    /// Returns the check whose outcome is in a variable.
-    pub(super) fn outcome(&self, name: Sym) -> Option<ExprId> {
-        self.outcomes.get(&name).copied()
-    }
-
-    /// Remembers what a variable is made from.
-    pub(super) fn remember(&mut self, target: ExprId, value: ExprId) {
-        use super::shape::ExprKind;
-        let ExprKind::Name(name) = self.module.expr(target).kind else { return };
-        let mut value = value;
-        while let ExprKind::Pass(of) = self.module.expr(value).kind {
-            value = of;
-        }
-        let mut names = Vec::new();
-        match &self.module.expr(value).kind {
-            ExprKind::Call { .. } | ExprKind::Member { .. } | ExprKind::New { .. } | ExprKind::Binary { .. } => {
-                self.names_in(value, u32::MAX, 0, &mut names);
-            }
-            _ => {}
-        }
-        self.derived.insert(name, names);
-        match &self.module.expr(value).kind {
-            ExprKind::Call { .. } | ExprKind::Binary { .. } | ExprKind::Not(_) => {
-                self.outcomes.insert(name, value);
-            }
-            _ => {
-                self.outcomes.remove(&name);
-            }
-        }
-    }
-
-    /// Collects the names that an expression passes on, and the kinds for which a check of the result is one of them.
-    fn names_in(&self, id: ExprId, kinds: u32, level: u32, out: &mut Vec<(Sym, u32)>) {
-        use super::shape::{ExprKind, Op};
-        if level > 6 || out.len() > 8 || kinds == 0 {
-            return;
-        }
-        match &self.module.expr(id).kind {
-            ExprKind::Name(n) => out.push((*n, kinds)),
-            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.names_in(*of, kinds, level + 1, out),
-            ExprKind::Member { of, name } => {
-                self.names_in(*of, kinds & guard::transparent(self.module.word(*name)), level + 1, out);
-            }
-            ExprKind::Call { callee, args } => {
-                let kinds = match &self.module.expr(*callee).kind {
-                    ExprKind::Member { of, name } => {
-                        let kinds = kinds & guard::transparent(self.module.word(*name));
-                        self.names_in(*of, kinds, level + 1, out);
-                        kinds
-                    }
-                    ExprKind::Name(name) => kinds & guard::transparent(self.module.word(*name)),
-                    _ => 0,
-                };
-                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
-            }
-            ExprKind::New { class, args } => {
-                let kinds = match &self.module.expr(*class).kind {
-                    ExprKind::Name(n) | ExprKind::Member { name: n, .. } => {
-                        kinds & guard::transparent(self.module.word(*n))
-                    }
-                    _ => 0,
-                };
-                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
-            }
-            // Paths that are joined.
-            ExprKind::Binary { op: Op::Add | Op::Div, left, right } => {
-                let kinds = kinds & guard::transparent("join");
-                self.names_in(*left, kinds, level + 1, out);
-                self.names_in(*right, kinds, level + 1, out);
-            }
-            _ => {}
-        }
-    }
-
     /// Returns the source text of an expression.
     pub(super) fn source_text(&self, span: Span) -> &'m str {
         let bytes = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
@@ -760,9 +682,10 @@ impl<'m> Run<'m> {
         let next = u32::try_from(self.origins.len()).unwrap_or(u32::MAX);
         let number = *self.origin_numbers.entry(key).or_insert(next);
         if number == next {
-            self.origins.push(Origin { span, label, proof });
+            self.origins.push(Origin { span, label });
         }
-        let taint = super::value::Taint { origin: number, proof, clean, is_doubted: false, is_built: false, trail: None };
+        let taint =
+            super::value::Taint { origin: number, proof, clean, is_doubted: false, is_built: false, trail: None };
         Some(std::rc::Rc::new(vec![taint]))
     }
 
@@ -783,93 +706,4 @@ pub(super) fn join_envs(a: Option<Env>, b: Option<Env>) -> Option<Env> {
         (Some(a), Some(b)) => Some(a.join(&b)),
         (a, b) => a.or(b),
     }
-}
-
-/// Returns true for types whose values are harmless in every text.
-pub(super) fn is_number(ty: &str) -> bool {
-    let last = ty.rsplit(['.', ':']).next().unwrap_or(ty);
-    matches!(
-        last,
-        "int"
-            | "long"
-            | "short"
-            | "byte"
-            | "float"
-            | "double"
-            | "boolean"
-            | "bool"
-            | "Integer"
-            | "Long"
-            | "Short"
-            | "Byte"
-            | "Float"
-            | "Double"
-            | "Boolean"
-            | "Int"
-            | "BigInteger"
-            | "BigDecimal"
-            | "Decimal"
-            | "decimal"
-            | "number"
-            | "UUID"
-            | "Guid"
-            | "date"
-            | "datetime"
-            | "Date"
-            | "LocalDate"
-            | "LocalDateTime"
-            | "Instant"
-            | "DateTime"
-            | "DateTimeOffset"
-            | "TimeSpan"
-            | "Duration"
-            | "int8"
-            | "int16"
-            | "int32"
-            | "int64"
-            | "uint"
-            | "uint8"
-            | "uint16"
-            | "uint32"
-            | "uint64"
-            | "float32"
-            | "float64"
-            | "rune"
-            | "size_t"
-            | "ssize_t"
-            | "ulong"
-            | "ushort"
-            | "uint8_t"
-            | "uint16_t"
-            | "uint32_t"
-            | "uint64_t"
-            | "int8_t"
-            | "int16_t"
-            | "int32_t"
-            | "int64_t"
-            | "IPv4Address"
-            | "ObjectId"
-            | "bigint"
-            | "positive-int"
-    )
-}
-
-/// Returns true for types of texts, which have no methods of interest.
-fn is_text(ty: &str) -> bool {
-    matches!(
-        ty,
-        "String"
-            | "string"
-            | "str"
-            | "var"
-            | "val"
-            | "let"
-            | "auto"
-            | "Object"
-            | "object"
-            | "any"
-            | "dynamic"
-            | "Any"
-            | "char"
-    )
 }

@@ -69,7 +69,9 @@ impl Run<'_> {
                 let spread = call.args.iter().take(usize::from(i) + 1).find(|a| a.is_spread);
                 out.extend(call.at(i).or(spread).map(from));
             }
-            Place::From(i) => out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from)),
+            Place::From(i) => {
+                out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from))
+            }
             Place::All => out.extend(call.args.iter().map(from)),
             Place::Spread => out.extend(call.args.iter().filter(|a| a.is_spread).map(from)),
             Place::Receiver => {
@@ -128,7 +130,8 @@ impl Run<'_> {
     /// Returns true if options are given that the file does not show.
     fn has_unknown_options(&self, call: &CallInfo<'_>) -> bool {
         call.args.iter().any(|a| {
-            a.is_spread || (a.keyword.is_none() && a.value.items.as_ref().is_some_and(|i| i.rest.is_some() && !i.is_list))
+            a.is_spread
+                || (a.keyword.is_none() && a.value.items.as_ref().is_some_and(|i| i.rest.is_some() && !i.is_list))
         })
     }
 
@@ -145,7 +148,7 @@ impl Run<'_> {
             return false;
         }
         if let Some(p) = c.into {
-            let names = self.into_names();
+            let names = self.target_names();
             if !names.iter().any(|n| self.fits(p, n)) {
                 return false;
             }
@@ -225,7 +228,7 @@ impl Run<'_> {
         }
     }
 
-    fn into_names(&self) -> Vec<String> {
+    fn target_names(&self) -> Vec<String> {
         let mut out = Vec::new();
         out.extend(self.into.map(|n| self.module.word(n).to_owned()));
         let function = self.frames.iter().rev().find_map(|f| f.function);
@@ -279,7 +282,7 @@ impl Run<'_> {
             }
         }
         if let Some(p) = entry.into {
-            let names = self.into_names();
+            let names = self.target_names();
             if !names.iter().any(|n| self.fits(p, n)) {
                 return;
             }
@@ -398,12 +401,19 @@ impl Run<'_> {
     }
 
     /// Reports a value that is written to a name.
-    pub(super) fn check_written(&mut self, target: ExprId, path: PathId, receiver: Option<(ExprId, &Value)>, value: &Value) {
+    pub(super) fn check_written(
+        &mut self,
+        target: ExprId,
+        path: PathId,
+        receiver: Option<(ExprId, &Value)>,
+        value: &Value,
+    ) {
         if self.paths.hits(path).iter().all(|h| !h.write) {
             return;
         }
         let span = self.module.expr(target).span;
-        let given = [Given { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
+        let given =
+            [Given { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
         let call = CallInfo { args: &given, receiver, span: self.member_span(target, span) };
         self.check_call(path, &call, true);
     }
@@ -433,7 +443,22 @@ impl Run<'_> {
             ExprKind::Name(n) | ExprKind::Member { name: n, .. } => self.module.word(*n),
             _ => return false,
         };
-        let words = ["str", "format", "join", "encode", "decode", "replace", "strip", "get", "lower", "upper", "title", "toString", "concat", "render_template_string"];
+        let words = [
+            "str",
+            "format",
+            "join",
+            "encode",
+            "decode",
+            "replace",
+            "strip",
+            "get",
+            "lower",
+            "upper",
+            "title",
+            "toString",
+            "concat",
+            "render_template_string",
+        ];
         words.contains(&name)
     }
 
@@ -452,9 +477,13 @@ impl Run<'_> {
         }
         let span = self.module.expr(id).span;
         // What a call makes of data is a text only if it is built.
-        if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_)) || value.path.is_some_and(|p| self.paths.is_call(p)) {
+        if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_))
+            || value.path.is_some_and(|p| self.paths.is_call(p))
+        {
             let is_text = self.is_text_call(id);
-            let is_shown = |t: &&Taint| (t.is_built && is_text) || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end);
+            let is_shown = |t: &&Taint| {
+                (t.is_built && is_text) || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end)
+            };
             let kept: Vec<Taint> = value.taints.iter().flat_map(|t| t.iter()).filter(is_shown).cloned().collect();
             value.taints = if kept.is_empty() { None } else { Some(Rc::new(kept)) };
         }

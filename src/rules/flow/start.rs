@@ -1,8 +1,9 @@
 //! Runs a file: its statements, and every function as the world may call it.
 
 use super::eval::proof_of;
+use super::names::is_number;
 use super::paths::{PathId, Paths, Root};
-use super::run::{Frame, Run, THIS, is_number};
+use super::run::{Frame, Run, THIS};
 use super::shape::{Block, ClassId, ExprId, ExprKind, FunctionId, Mark, Module, Param, Stmt, StmtKind};
 use super::sink::{CallInfo, Found, way};
 use super::table::{Handler, Place, Table};
@@ -186,7 +187,9 @@ impl<'m> Run<'m> {
             for m in &f.marks {
                 let Some(path) = self.mark_path(m) else { continue };
                 for h in self.table.handlers.iter().filter(|h| h.ty.is_none()) {
-                    if h.annotation.iter().any(|a| self.paths.is(path, a)) && !f.ty.is_some_and(|t| is_number(self.module.word(t))) {
+                    if h.annotation.iter().any(|a| self.paths.is(path, a))
+                        && !f.ty.is_some_and(|t| is_number(self.module.word(t)))
+                    {
                         let data = self.origin(self.module.expr(m.name).span, h.label, proof_of(h.kind), h.clean);
                         v = v.with(&data);
                     }
@@ -319,13 +322,14 @@ impl<'m> Run<'m> {
         let word = p.name.map(|n| self.module.word(n)).unwrap_or_default();
         let by_param = !h.annotation.is_empty() || !h.param_type.is_empty() || !h.param_name.is_empty();
         if !by_param {
-            return h.params.is_empty() || h.params.iter().any(|place| match place {
-                Place::All => true,
-                Place::Arg(n) => usize::from(*n) == i,
-                Place::From(n) => usize::from(*n) <= i,
-                Place::Keyword(k) => *k == word,
-                Place::Spread | Place::Receiver | Place::Result => false,
-            });
+            return h.params.is_empty()
+                || h.params.iter().any(|place| match place {
+                    Place::All => true,
+                    Place::Arg(n) => usize::from(*n) == i,
+                    Place::From(n) => usize::from(*n) <= i,
+                    Place::Keyword(k) => *k == word,
+                    Place::Spread | Place::Receiver | Place::Result => false,
+                });
         }
         if !h.annotation.is_empty() {
             let mut is_marked = false;
@@ -371,7 +375,8 @@ impl<'m> Run<'m> {
         let Some(f) = self.module.functions.get(id.0 as usize) else { return Vec::new() };
         let marks: Vec<PathId> = f.marks.iter().filter_map(|m| self.mark_path(m)).collect();
         let class = f.class.and_then(|c| self.module.classes.get(c.0 as usize));
-        let class_marks: Vec<PathId> = class.map(|c| c.marks.iter().filter_map(|m| self.mark_path(m)).collect()).unwrap_or_default();
+        let class_marks: Vec<PathId> =
+            class.map(|c| c.marks.iter().filter_map(|m| self.mark_path(m)).collect()).unwrap_or_default();
         let mut bases: Vec<PathId> = Vec::new();
         for b in class.iter().flat_map(|c| &c.bases) {
             bases.extend(self.type_path(*b));
@@ -381,8 +386,14 @@ impl<'m> Run<'m> {
         let ty = f.ty.map(|t| self.module.word(t)).unwrap_or_default();
         let mut out = Vec::new();
         for h in self.table.handlers {
-            let is_any = |l: &[&str], paths: &[PathId]| l.is_empty() || l.iter().any(|p| paths.iter().any(|m| self.paths.is(*m, p)));
-            let has = !h.decorator.is_empty() || !h.function.is_empty() || !h.base.is_empty() || !h.class_annotation.is_empty() || !h.returns.is_empty();
+            let is_any = |l: &[&str], paths: &[PathId]| {
+                l.is_empty() || l.iter().any(|p| paths.iter().any(|m| self.paths.is(*m, p)))
+            };
+            let has = !h.decorator.is_empty()
+                || !h.function.is_empty()
+                || !h.base.is_empty()
+                || !h.class_annotation.is_empty()
+                || !h.returns.is_empty();
             if has
                 && h.callee.is_empty()
                 && is_any(h.decorator, &marks)

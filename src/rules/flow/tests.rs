@@ -1,1 +1,185 @@
-//! Tests of the semantics.
+//! The engine's own semantics, in Python because it is short. Languages and tables are tested by `fixtures/rules`.
+
+use super::{Analysis, Confidence, FlowLanguage, Kind, Proof, StepRole, Subject, analyse, may_match};
+
+/// The lines of sinks with at least medium confidence.
+fn lines(code: &str) -> Vec<u32> {
+    let code = format!("from flask import request\nimport os, re\n{code}");
+    let a = analyse(FlowLanguage::Python, code.as_bytes());
+    assert!(a.is_complete);
+    strong(&a).into_iter().map(|l| l - 2).collect()
+}
+
+fn strong(a: &Analysis) -> Vec<u32> {
+    let is_strong = |f: &&super::Flow| f.confidence > Confidence::Low && matches!(f.subject, Subject::Flow(_));
+    a.flows.iter().filter(is_strong).filter_map(|f| f.sink().map(|s| s.line)).collect()
+}
+
+#[test]
+fn data_reaches_a_sink_through_variables() {
+    assert_eq!(lines("x = request.args['a']\ny = 'ls ' + x\nos.system(y)\n"), [3]);
+    assert_eq!(lines("x = request.args['a']\nx = 'fixed'\nos.system('ls ' + x)\n"), []);
+    assert_eq!(lines("a, b = request.args['a'], 'fixed'\nos.system(a)\nos.system(b)\n"), [2]);
+}
+
+#[test]
+fn steps_lead_from_source_to_sink() {
+    let code = b"from flask import request\nimport os\nx = request.args['a']\ny = 'ls ' + x\nos.system(y)\n";
+    let a = analyse(FlowLanguage::Python, code);
+    let flow = a.flows.iter().find(|f| f.subject == Subject::Flow(Kind::Command)).unwrap();
+    let steps: Vec<(u32, StepRole)> = flow.steps.iter().map(|s| (s.line, s.role)).collect();
+    assert_eq!(steps.first(), Some(&(3, StepRole::Source)));
+    assert_eq!(steps.last(), Some(&(5, StepRole::Sink)));
+    assert!(steps.contains(&(4, StepRole::Through)));
+    assert_eq!((flow.proof, flow.confidence), (Proof::Request, Confidence::High));
+}
+
+#[test]
+fn branches_join_and_constants_choose() {
+    assert_eq!(lines("x = 'a'\nif os.path.exists('f'):\n    x = request.args['a']\nos.system(x)\n"), [4]);
+    assert_eq!(
+        lines("n = 5\nx = request.args['a']\nif n * 2 > 100:\n    y = x\nelse:\n    y = 'b'\nos.system(y)\n"),
+        []
+    );
+    assert_eq!(
+        lines("n = 60\nx = request.args['a']\nif n * 2 > 100:\n    y = x\nelse:\n    y = 'b'\nos.system(y)\n"),
+        [7]
+    );
+    assert_eq!(lines("x = request.args['a']\nos.system('b' if 2 > 1 else x)\n"), []);
+}
+
+#[test]
+fn a_branch_that_ends_is_not_joined() {
+    let code =
+        "def f():\n    x = request.args['a']\n    if not x.isdigit():\n        return\n    os.system('ls ' + x)\n";
+    assert_eq!(lines(code), []);
+    let code =
+        "def f():\n    x = request.args['a']\n    if not x.isdigit():\n        log(x)\n    os.system('ls ' + x)\n";
+    assert_eq!(lines(code), [5]);
+}
+
+#[test]
+fn checks_of_one_of_several_values_are_respected() {
+    let code = "x = request.args['a']\nif x == 'a' or x == 'b':\n    os.system(x)\nelse:\n    os.system(x)\n";
+    assert_eq!(lines(code), [5]);
+    assert_eq!(lines("x = request.args['a']\nif x in ('a', 'b'):\n    os.system(x)\n"), []);
+    assert_eq!(lines("x = request.args['a']\nif x != 'a':\n    os.system(x)\n"), [3]);
+}
+
+#[test]
+fn a_check_of_one_thing_is_not_a_check_of_another() {
+    let code = "x = request.args['a']\ny = request.args['b']\nif x in ('a', 'b'):\n    os.system(y)\n";
+    assert_eq!(lines(code), [4]);
+    assert_eq!(lines("k = request.args['k']\nx = lookup(k)\nif x == 'a':\n    os.system(k)\n"), [4]);
+}
+
+#[test]
+fn anchored_strict_expressions_are_checks() {
+    let code = |p: &str| format!("x = request.args['a']\nif re.fullmatch(r'{p}', x):\n    os.system(x)\n");
+    assert_eq!(lines(&code("[a-z0-9_]+")), []);
+    assert_eq!(lines(&code(".*")), [3]);
+    assert_eq!(lines("x = request.args['a']\nif re.search(r'[a-z]+', x):\n    os.system(x)\n"), [3]);
+}
+
+#[test]
+fn loops_carry_data_around() {
+    let code = "x = ''\ny = ''\nfor i in range(3):\n    os.system(x)\n    x = y\n    y = request.args['a']\n";
+    assert_eq!(lines(code), [4]);
+    assert_eq!(
+        lines(
+            "x = ''\nwhile True:\n    if os.path.exists('f'):\n        break\n    x = request.args['a']\nos.system(x)\n"
+        ),
+        [6]
+    );
+}
+
+#[test]
+fn collections_are_followed_by_key_and_position() {
+    assert_eq!(lines("d = {'a': request.args['a'], 'b': 'fixed'}\nos.system(d['b'])\nos.system(d['a'])\n"), [3]);
+    let code = "l = []\nl.append('x')\nl.append(request.args['a'])\nl.append('y')\nl.pop(0)\nos.system(l[0])\nos.system(l[1])\n";
+    assert_eq!(lines(code), [6]);
+    assert_eq!(lines("t = {'a': 'ls', 'b': 'df'}\nos.system(t[request.args['a']])\n"), []);
+}
+
+#[test]
+fn functions_of_the_file_run_with_their_arguments() {
+    assert_eq!(lines("def f(x):\n    return 'ls ' + x\n\nos.system(f(request.args['a']))\n"), [4]);
+    assert_eq!(lines("def f(x):\n    return 'fixed'\n\nos.system(f(request.args['a']))\n"), []);
+    assert_eq!(lines("def f(x):\n    os.system(x)\n\nf(request.args['a'])\nf('b')\n"), [2]);
+}
+
+#[test]
+fn functions_that_check_are_checks() {
+    let code = "def ok(x):\n    if x in ('a', 'b'):\n        return True\n    return False\n\ny = request.args['a']\nif ok(y):\n    os.system(y)\n";
+    assert_eq!(lines(code), []);
+    let code = "def check(x):\n    if x not in ('a', 'b'):\n        raise ValueError\n\ndef f():\n    y = request.args['a']\n    check(y)\n    os.system(y)\n";
+    assert_eq!(lines(code), []);
+}
+
+#[test]
+fn fields_carry_data_between_methods() {
+    let code = "class A:\n    def __init__(self, x):\n        self.x = x\n        self.y = 'b'\n\n    def run(self):\n        os.system(self.x)\n        os.system(self.y)\n\nA(request.args['a']).run()\n";
+    assert_eq!(lines(code), [7]);
+}
+
+#[test]
+fn numbers_and_truth_values_are_harmless() {
+    assert_eq!(lines("n = int(request.args['a'])\nos.system('ls %d' % n)\nos.system(f'ls {n}')\n"), []);
+    assert_eq!(lines("os.system('ls ' + str(request.args['a'] == 'b'))\n"), []);
+}
+
+#[test]
+fn parameters_of_unknown_origin_are_only_suggestions() {
+    let a = analyse(FlowLanguage::Python, b"import os\n\ndef f(x):\n    os.system('ls ' + x)\n");
+    assert_eq!(strong(&a), []);
+    assert!(a.flows.iter().any(|f| f.proof == Proof::Unknown && f.confidence == Confidence::Low));
+}
+
+#[test]
+fn functions_of_other_files_leave_doubt_except_for_text_that_is_run() {
+    let code = "from .helpers import make\nos.system(make(request.args['a']))\n";
+    assert_eq!(lines(code), [2]);
+    assert_eq!(lines("from .helpers import make\nopen(make(request.args['a']))\n"), []);
+}
+
+#[test]
+fn broken_code_is_read_as_far_as_it_goes() {
+    assert_eq!(lines("x = request.args['a']\nos.system(x)\nif (:\n"), [2]);
+    let code = b"from flask import request\nimport os\ndef f(:\n    os.system(request.args['a'])\n";
+    let _ = analyse(FlowLanguage::Python, code);
+}
+
+#[test]
+fn deep_and_long_code_ends() {
+    let deep = format!("x = {}1{}\n", "(".repeat(3000), ")".repeat(3000));
+    let _ = analyse(FlowLanguage::Python, deep.as_bytes());
+    let long = format!("x = 'a'{}\n", " + 'a'".repeat(5000));
+    let _ = analyse(FlowLanguage::Python, long.as_bytes());
+    let nested: String = (0..60).map(|i| format!("{}if a{i}:\n", " ".repeat(i))).collect();
+    let _ = analyse(FlowLanguage::Python, nested.as_bytes());
+    let big = vec![b' '; 2 << 20];
+    assert!(!analyse(FlowLanguage::Python, &big).is_complete);
+}
+
+#[test]
+fn the_result_is_the_same_every_time() {
+    let code = "x = request.args['a']\nif x:\n    os.system(x)\n    open(x)\n    eval(x)\n";
+    let code = format!("from flask import request\nimport os\n{code}");
+    let first = analyse(FlowLanguage::Python, code.as_bytes()).flows;
+    for _ in 0..5 {
+        assert_eq!(analyse(FlowLanguage::Python, code.as_bytes()).flows, first);
+    }
+}
+
+#[test]
+fn files_without_sinks_are_not_parsed() {
+    assert!(!may_match(FlowLanguage::Python, b"total = price * 3\n"));
+    assert!(may_match(FlowLanguage::Python, b"os.system(x)\n"));
+}
+
+#[test]
+fn kinds_are_in_the_order_of_the_tables() {
+    assert_eq!(Kind::ALL.first().map(|k| k.name()), Some("sql"));
+    assert_eq!(Kind::ALL.last().map(|k| k.name()), Some("csv"));
+    assert_eq!(Kind::ALL.len(), 26);
+}

@@ -65,7 +65,6 @@ impl Const {
 pub(super) struct Origin {
     pub(super) span: Span,
     pub(super) label: &'static str,
-    pub(super) proof: Proof,
 }
 
 /// A place that data passed, and the places before it.
@@ -342,6 +341,17 @@ impl Value {
         self.map_taints(&|t| Taint { clean: t.clean | kinds, ..t.clone() })
     }
 
+    /// Returns the value with some of its data harmless for kinds. No data given: all of it.
+    pub(super) fn clean_data(&self, kinds: u32, data: &Taints) -> Self {
+        let Some(data) = data else { return self.clean(kinds) };
+        let is_all = self.deep().iter().flat_map(|l| l.iter()).all(|t| data.iter().any(|d| d.origin == t.origin));
+        if is_all {
+            return self.clean(kinds);
+        }
+        let is_given = |t: &Taint| data.iter().any(|d| d.origin == t.origin);
+        self.map_taints(&|t| Taint { clean: if is_given(t) { t.clean | kinds } else { t.clean }, ..t.clone() })
+    }
+
     /// Feeds what matters for a call into a hash.
     pub(super) fn feed(&self, to: &mut impl Hasher, level: u32) {
         for t in self.taints.iter().flat_map(|t| t.iter()) {
@@ -364,7 +374,7 @@ impl Value {
                 k.hash(&mut h);
                 v.feed(&mut h, level + 1);
             }
-            for r in &items.rest {
+            if let Some(r) = &items.rest {
                 r.feed(&mut h, level + 1);
             }
             items.hash.set(h.finish().max(1));

@@ -1,5 +1,5 @@
-//! What the text of a call or of a method says in Java and Kotlin that its data does not: that a parser is hardened,
-//! that only the name of a file is used, that a random number is for a secret. The lowering turns it into calls of the table.
+//! Facts that the text around a call gives in Java and Kotlin: a parser is hardened, only the name of a file is used, a
+//! random number is for a secret. The lowering writes them as calls that the table names.
 
 use super::super::super::shape::{Block, ExprId, ExprKind, StmtKind};
 use super::super::{Lower, stmt};
@@ -41,7 +41,7 @@ const SECRETS: &[&str] = &[
     "otp(",
     "new cookie(",
 ];
-/// Classes whose `valueOf` is no conversion to an enum.
+/// Classes whose `valueOf` does not convert to an enum.
 const NOT_ENUMS: &[&str] = &[
     "String",
     "Integer",
@@ -131,11 +131,11 @@ pub(in super::super) fn is_lookup(receiver: &str, method: &str) -> bool {
     let last = receiver.rsplit('.').next().unwrap_or_default();
     let lower = last.trim_end_matches("()").to_ascii_lowercase();
     let is_holder = last.starts_with(|c: char| c.is_ascii_lowercase()) && HOLDERS.iter().any(|h| lower.ends_with(h));
-    let is_verb = |verb: &&str| {
-        let rest = method.strip_prefix(*verb);
-        rest.is_some_and(|r| !r.starts_with(|c: char| c.is_ascii_lowercase()))
-    };
-    is_holder && VERBS.iter().any(|v| is_verb(&v))
+    is_holder && VERBS.iter().any(|v| has_first_word(method, v))
+}
+
+fn has_first_word(name: &str, word: &str) -> bool {
+    name.strip_prefix(word).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_lowercase()))
 }
 
 /// Lowers such a call: it is evaluated with its arguments, and its value is the same call without them. So data of the

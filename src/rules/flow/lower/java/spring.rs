@@ -1,7 +1,7 @@
-//! What methods of Java and Kotlin web frameworks return, as calls: a page, a redirect.
+//! Responses of Java and Kotlin web frameworks: a handler returns a page or a redirect.
 //!
-//! A value that a handler returns is no call, and tables only know calls. So `return x` of a handler becomes
-//! `return java.html-body(x)` or `return java.redirect-view(x)`, and the table has these names.
+//! The table describes calls, and a `return` is not a call. So `return x` of a handler becomes `return java.html-body(x)`
+//! or `return java.redirect-view(x)`, and the table has sinks with these names.
 
 use super::super::super::shape::{Block, ExprId, ExprKind, Mark, Op, StmtKind, Sym};
 use super::super::{Lower, plain};
@@ -130,7 +130,7 @@ fn returns(l: &mut Lower<'_>, body: &mut Block, is_page: bool) {
                 returns(l, otherwise, is_page);
             }
             StmtKind::While { body, .. } | StmtKind::Each { body, .. } | StmtKind::Block(body) => {
-                returns(l, body, is_page)
+                returns(l, body, is_page);
             }
             StmtKind::Switch { cases, .. } => cases.iter_mut().for_each(|c| returns(l, &mut c.body, is_page)),
             StmtKind::Try { body, catches, finally } => {

@@ -4,6 +4,7 @@ use super::super::super::shape::{Arg, Block, ExprId, ExprKind, Item, Op};
 use super::super::java::hints;
 use super::super::{Lower, child, children, field, plain};
 use super::{all, arguments, expr, first};
+use std::rc::Rc;
 use tree_sitter::Node;
 
 /// Functions that make a list or a set of their arguments.
@@ -62,6 +63,9 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return built(l, node, lambda);
     }
     let last = written.rsplit('.').next().unwrap_or_default();
+    if last == "append" && children(callee).first().is_some_and(|c| is_append(l, *c)) {
+        return chained(l, node);
+    }
     let is_safe = last == "Yaml" && child(at, "value_arguments").is_some_and(|a| l.text(a).contains("SafeConstructor"));
     let is_hardened = last == "apply" && lambda.is_some_and(|b| hints::is_hardening(l.text(b)));
     let is_resolve = last == "resolve" && callee.kind() == "navigation_expression";
@@ -107,6 +111,13 @@ fn callee_node(node: Node<'_>) -> Node<'_> {
     children(node).last().copied().unwrap_or(node)
 }
 
+fn text_of(l: &Lower<'_>, id: ExprId) -> Option<Rc<str>> {
+    match &l.module.expr(id).kind {
+        ExprKind::Text(t) => Some(Rc::clone(t)),
+        _ => None,
+    }
+}
+
 /// Lowers calls whose result is known from their text, as in Java.
 fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Option<ExprId> {
     let written_args = child(node, "value_arguments").map(|a| l.text(a)).unwrap_or_default();
@@ -114,12 +125,8 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Op
         Some((class, method)) => hints::is_weak_random(Some(class), method, written_args),
         None => false,
     };
-    let texts = |id: &ExprId| match &l.module.expr(*id).kind {
-        ExprKind::Text(t) => Some(t.clone()),
-        _ => None,
-    };
     if written == "Regex"
-        && let Some(pattern) = args.first().and_then(|a| texts(&a.value))
+        && let Some(pattern) = args.first().and_then(|a| text_of(l, a.value))
     {
         return Some(l.expr(node, ExprKind::Regex(pattern)));
     }
@@ -138,6 +145,29 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Op
         }
         _ => None,
     }
+}
+
+fn is_append(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let callee = children(node).first().copied().filter(|c| c.kind() == "navigation_expression");
+    node.kind() == "call_expression" && callee.is_some_and(|c| l.text(callee_node(c)) == "append")
+}
+
+/// Lowers `b.append(x).append(y)` to one call with all arguments, as in Java.
+fn chained(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
+    let mut lists = Vec::new();
+    let mut at = node;
+    while is_append(l, at) {
+        lists.extend(child(at, "value_arguments"));
+        match child(at, "navigation_expression").and_then(|c| children(c).first().copied()) {
+            Some(of) => at = of,
+            None => break,
+        }
+    }
+    let of = expr(l, at);
+    let name = l.sym("append");
+    let callee = l.expr(node, ExprKind::Member { of, name });
+    let args = lists.into_iter().rev().flat_map(|a| arguments(l, a)).collect();
+    l.expr(node, ExprKind::Call { callee, args })
 }
 
 /// Lowers `buildString { append(a); append(b) }` to the text of all that is appended.

@@ -1,0 +1,177 @@
+//! Functions that calls take, and what functions of this file say about their parameters.
+
+use super::call::Callee;
+use super::run::{Run, THIS};
+use super::shape::{ExprId, ExprKind, FunctionId, Span};
+use super::sink::{CallInfo, Given};
+use super::value::{Env, Items, Value, What, join};
+
+/// Functions and methods that run a function for each item, or with the result, of what they are called on.
+const ITERATING: [&str; 40] = [
+    "map",
+    "forEach",
+    "filter",
+    "reduce",
+    "then",
+    "flatMap",
+    "some",
+    "every",
+    "find",
+    "each",
+    "select",
+    "collect",
+    "reject",
+    "let",
+    "also",
+    "run",
+    "apply",
+    "with",
+    "use",
+    "tap",
+    "each_with_index",
+    "inject",
+    "sort_by",
+    "any",
+    "all",
+    "ifPresent",
+    "Select",
+    "Where",
+    "ForEach",
+    "array_map",
+    "mapNotNull",
+    "each_pair",
+    "each_line",
+    "takeIf",
+    "findIndex",
+    "peek",
+    "anyMatch",
+    "sorted",
+    "associate",
+    "each_value",
+];
+impl Run<'_> {
+    /// Returns the function of this file that a callee is.
+    pub(super) fn local_function(&mut self, callee: ExprId) -> Option<FunctionId> {
+        let what = match &self.module.expr(callee).kind {
+            ExprKind::Name(name) => self.callable_name(*name).what,
+            ExprKind::Member { of, name } => {
+                let base = self.quiet(*of);
+                self.callable(&base, *name).what
+            }
+            _ => What::Other,
+        };
+        match what {
+            What::Function(f) => Some(f),
+            _ => None,
+        }
+    }
+
+    /// Returns the kinds that each argument is harmless for if a function returns with an outcome.
+    pub(super) fn says(&mut self, f: FunctionId, given: &[Given], outcome: Option<bool>) -> Vec<u32> {
+        let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
+        let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
+        if is_recursive || given.iter().all(|a| a.value.taints.is_none()) || !self.enter() {
+            return Vec::new();
+        }
+        let params = self.bound(f, given, function.span);
+        let before: Vec<Value> = params.clone();
+        let this = self.env.get(THIS).cloned();
+        self.silence += 1;
+        self.wanted = outcome;
+        let ends = self.body_ends(f, this, params);
+        self.wanted = None;
+        self.silence -= 1;
+        self.leave();
+        let Some(ends) = ends else { return Vec::new() };
+        let mut out = Vec::new();
+        for (p, old) in function.params.iter().zip(before) {
+            let new = p.name.and_then(|n| ends.get(n));
+            out.push(match (new, &old.taints) {
+                (Some(new), Some(_)) => kinds_between(&old, new),
+                _ => 0,
+            });
+        }
+        out
+    }
+
+    fn body_ends(&mut self, f: FunctionId, this: Option<Value>, params: Vec<Value>) -> Option<Env> {
+        let kept = self.last_ends.take();
+        self.body(f, this, params, Vec::new());
+        std::mem::replace(&mut self.last_ends, kept)
+    }
+
+    /// Runs function literals and functions by name that a call takes. Returns the call's result, if they decide it.
+    pub(super) fn run_callbacks(&mut self, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
+        let word = target.name.map(|n| self.module.word(n)).unwrap_or_default();
+        let mut result = None;
+        for a in given {
+            let What::Function(f) = a.value.what else { continue };
+            let is_literal = matches!(self.module.expr(a.expr).kind, ExprKind::Function(_));
+            let info = CallInfo { args: given, receiver: target.receiver.as_ref().map(|(e, v)| (*e, v)), span };
+            let handlers = target.path.map(|p| self.handlers_of_callee(p, &info)).unwrap_or_default();
+            if !handlers.is_empty() {
+                self.run_handler(f, &handlers);
+            } else if ITERATING.contains(&word) && (is_literal || target.receiver.is_some()) {
+                result = self.run_iteration(word, f, a, target, given, span);
+            } else if is_literal {
+                self.run_entry(f, None);
+            }
+        }
+        result
+    }
+
+    /// Runs a function for each item of what a method is called on. Returns the method's result, if it is made of the
+    /// function's results.
+    fn run_iteration(
+        &mut self,
+        word: &str,
+        f: FunctionId,
+        a: &Given,
+        target: &Callee,
+        given: &[Given],
+        span: Span,
+    ) -> Option<Value> {
+        let is_whole =
+            matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
+        let mut item = Value::default();
+        if let Some((_, base)) = &target.receiver {
+            item = if is_whole { base.clone() } else { self.element(base, span) };
+        }
+        for other in given.iter().filter(|o| o.expr != a.expr && (word == "array_map" || target.receiver.is_none())) {
+            let e = if is_whole { other.value.clone() } else { self.element(&other.value, span) };
+            item = join(&item, &e);
+        }
+        let params = self.module.functions.get(f.0 as usize).map_or(1, |f| f.params.len());
+        let count = if matches!(word, "reduce" | "inject") || word.contains("pair") { 2 } else { 1 };
+        let one = Given { keyword: None, value: item, expr: a.expr, is_spread: false };
+        let many = [one.clone(), one];
+        // Kotlin's `run`, `apply` and `with`: the value is the object.
+        let this =
+            if params == 0 && is_whole { many.first().map(|m| m.value.clone()) } else { self.env.get(THIS).cloned() };
+        let (v, _) = self.invoke(f, this, many.get(..count.min(params.max(1))).unwrap_or_default(), span);
+        match word {
+            "then" | "let" | "run" | "with" | "use" | "reduce" | "inject" => Some(v),
+            "map" | "flatMap" | "select" | "collect" | "Select" | "array_map" | "mapNotNull"
+                if target.receiver.is_some() || word == "array_map" =>
+            {
+                if word == "select" && self.language == super::FlowLanguage::Ruby {
+                    return None;
+                }
+                let mut list = Value::collection(Items::default());
+                list.put(None, Value { constant: None, ..v });
+                Some(list)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns the kinds that data became harmless for.
+fn kinds_between(old: &Value, new: &Value) -> u32 {
+    let mut out = u32::MAX;
+    for t in old.taints.iter().flat_map(|l| l.iter()) {
+        let now = new.taints.iter().flat_map(|l| l.iter()).find(|n| n.origin == t.origin);
+        out &= now.map_or(u32::MAX, |n| n.clean & !t.clean);
+    }
+    out
+}

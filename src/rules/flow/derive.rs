@@ -1,0 +1,84 @@
+//! What variables are made from, so that a check of one is a check of the other.
+
+use super::names;
+use super::run::Run;
+use super::shape::{ExprId, ExprKind, Op, Sym};
+
+impl Run<'_> {
+    /// Returns the names that a variable's value was made from.
+    pub(super) fn sources_of(&self, name: Sym) -> Vec<(Sym, u32)> {
+        self.derived.get(&name).cloned().unwrap_or_default()
+    }
+
+    /// Returns the check whose outcome is in a variable.
+    pub(super) fn outcome(&self, name: Sym) -> Option<ExprId> {
+        self.outcomes.get(&name).copied()
+    }
+
+    /// Remembers what a variable is made from.
+    pub(super) fn remember(&mut self, target: ExprId, value: ExprId) {
+        let ExprKind::Name(name) = self.module.expr(target).kind else { return };
+        let mut value = value;
+        while let ExprKind::Pass(of) = self.module.expr(value).kind {
+            value = of;
+        }
+        let mut names = Vec::new();
+        match &self.module.expr(value).kind {
+            ExprKind::Call { .. } | ExprKind::Member { .. } | ExprKind::New { .. } | ExprKind::Binary { .. } => {
+                self.names_in(value, u32::MAX, 0, &mut names);
+            }
+            _ => {}
+        }
+        self.derived.insert(name, names);
+        match &self.module.expr(value).kind {
+            ExprKind::Call { .. } | ExprKind::Binary { .. } | ExprKind::Not(_) => {
+                self.outcomes.insert(name, value);
+            }
+            _ => {
+                self.outcomes.remove(&name);
+            }
+        }
+    }
+
+    /// Collects the names that an expression passes on, and the kinds for which a check of the result is one of them.
+    fn names_in(&self, id: ExprId, kinds: u32, level: u32, out: &mut Vec<(Sym, u32)>) {
+        if level > 6 || out.len() > 8 || kinds == 0 {
+            return;
+        }
+        match &self.module.expr(id).kind {
+            ExprKind::Name(n) => out.push((*n, kinds)),
+            ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.names_in(*of, kinds, level + 1, out),
+            ExprKind::Member { of, name } => {
+                self.names_in(*of, kinds & names::transparent(self.module.word(*name)), level + 1, out);
+            }
+            ExprKind::Call { callee, args } => {
+                let kinds = match &self.module.expr(*callee).kind {
+                    ExprKind::Member { of, name } => {
+                        let kinds = kinds & names::transparent(self.module.word(*name));
+                        self.names_in(*of, kinds, level + 1, out);
+                        kinds
+                    }
+                    ExprKind::Name(name) => kinds & names::transparent(self.module.word(*name)),
+                    _ => 0,
+                };
+                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
+            }
+            ExprKind::New { class, args } => {
+                let kinds = match &self.module.expr(*class).kind {
+                    ExprKind::Name(n) | ExprKind::Member { name: n, .. } => {
+                        kinds & names::transparent(self.module.word(*n))
+                    }
+                    _ => 0,
+                };
+                args.iter().for_each(|a| self.names_in(a.value, kinds, level + 1, out));
+            }
+            // Paths that are joined.
+            ExprKind::Binary { op: Op::Add | Op::Div, left, right } => {
+                let kinds = kinds & names::transparent("join");
+                self.names_in(*left, kinds, level + 1, out);
+                self.names_in(*right, kinds, level + 1, out);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! What names of functions and types say, where nothing else is known.
+
+use super::Kind;
+use super::eval::map_taints;
+use super::value::Value;
+
+/// Calls that look something up by data, and do not return the data.
+const LOOKUPS: [&str; 44] = [
+    "find",
+    "findone",
+    "findbyid",
+    "findall",
+    "findfirst",
+    "findunique",
+    "findbypk",
+    "fetch",
+    "fetchall",
+    "fetchone",
+    "query",
+    "execute",
+    "save",
+    "create",
+    "insert",
+    "insertone",
+    "updateone",
+    "deleteone",
+    "update",
+    "delete",
+    "destroy",
+    "count",
+    "exists",
+    "lookup",
+    "load",
+    "where",
+    "find_by",
+    "filter_by",
+    "get_or_404",
+    "get_object_or_404",
+    "first_or_404",
+    "findbyusername",
+    "findbyemail",
+    "executequery",
+    "executeupdate",
+    "exec",
+    "select",
+    "raw",
+    "authenticate",
+    "send",
+    "post",
+    "request",
+    "saveall",
+    "findoneby",
+];
+
+/// Starts of names of functions that get something by data.
+const GETTERS: [&str; 22] = [
+    "get", "find", "load", "fetch", "list", "lookup", "export", "create", "update", "delete", "save", "search",
+    "count", "resolve", "validate", "check", "parse", "build", "make", "dump", "render", "query",
+];
+
+/// Returns true for calls that look something up by data, and do not return the data.
+pub(super) fn is_lookup(word: &str) -> bool {
+    LOOKUPS.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// Returns true for names such as `getUser`, `load_page`.
+pub(super) fn is_getter(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    GETTERS.iter().any(|p| lower.starts_with(p))
+}
+
+/// Returns true for names that ask: `is_open`, `hasNext`, `empty?`.
+pub(super) fn is_question(word: &str) -> bool {
+    let asks = |p: &str| word.strip_prefix(p).is_some_and(|r| r.starts_with(|c: char| c.is_ascii_uppercase()));
+    ["is_", "has_", "can_"].iter().any(|p| word.starts_with(p)) || asks("is") || asks("has") || word.ends_with('?')
+}
+
+/// Returns true if a function's name says that it gives a number or a truth value.
+pub(super) fn says_number(word: &str) -> bool {
+    let mut words: Vec<String> = Vec::new();
+    for c in word.chars() {
+        match words.last_mut() {
+            Some(w) if !c.is_ascii_uppercase() && c != '_' => w.push(c),
+            _ if c == '_' => words.push(String::new()),
+            _ => words.push(c.to_ascii_lowercase().to_string()),
+        }
+    }
+    let is = |w: &String| {
+        matches!(
+            w.as_str(),
+            "bool"
+                | "boolean"
+                | "int"
+                | "integer"
+                | "float"
+                | "number"
+                | "numeric"
+                | "strtobool"
+                | "timestamp"
+                | "duration"
+                | "timedelta"
+                | "datetime"
+                | "uuid"
+        )
+    };
+    words.len() < 5 && words.iter().any(is)
+}
+
+/// A function of unknown content whose name says that it makes data harmless.
+pub(super) fn cleaned(word: &str, v: Value) -> Value {
+    let lower = word.to_ascii_lowercase();
+    let starts = [
+        "sanitiz",
+        "sanitis",
+        "escape",
+        "quote",
+        "htmlescape",
+        "encode",
+        "purify",
+        "clean",
+        "strip_tags",
+        "slugify",
+        "whitelist",
+        "normalize_and_check",
+    ];
+    if lower.starts_with("unescape") || lower.starts_with("decode") || lower == "encode" || lower == "normalize" {
+        return v;
+    }
+    if lower.starts_with("encodeuri") || lower.contains("urlencode") {
+        let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Html.bit() | Kind::Header.bit() | Kind::Log.bit();
+        return v.clean(kinds);
+    }
+    if lower.contains("safe") && !lower.contains("unsafe") {
+        let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit() | Kind::Html.bit() | Kind::ZipSlip.bit();
+        return v.clean(kinds);
+    }
+    if starts.iter().any(|s| lower.starts_with(s)) || lower.contains("sanitize") || lower.contains("escape") {
+        return Value { taints: map_taints(&v.taints, u32::MAX, false), items: None, ..v };
+    }
+    v
+}
+
+/// Returns true for types whose values are harmless in every text.
+pub(super) fn is_number(ty: &str) -> bool {
+    let last = ty.rsplit(['.', ':']).next().unwrap_or(ty);
+    matches!(
+        last,
+        "int"
+            | "long"
+            | "short"
+            | "byte"
+            | "float"
+            | "double"
+            | "boolean"
+            | "bool"
+            | "Integer"
+            | "Long"
+            | "Short"
+            | "Byte"
+            | "Float"
+            | "Double"
+            | "Boolean"
+            | "Int"
+            | "BigInteger"
+            | "BigDecimal"
+            | "Decimal"
+            | "decimal"
+            | "number"
+            | "UUID"
+            | "Guid"
+            | "date"
+            | "datetime"
+            | "Date"
+            | "LocalDate"
+            | "LocalDateTime"
+            | "Instant"
+            | "DateTime"
+            | "DateTimeOffset"
+            | "TimeSpan"
+            | "Duration"
+            | "int8"
+            | "int16"
+            | "int32"
+            | "int64"
+            | "uint"
+            | "uint8"
+            | "uint16"
+            | "uint32"
+            | "uint64"
+            | "float32"
+            | "float64"
+            | "rune"
+            | "size_t"
+            | "ssize_t"
+            | "ulong"
+            | "ushort"
+            | "uint8_t"
+            | "uint16_t"
+            | "uint32_t"
+            | "uint64_t"
+            | "int8_t"
+            | "int16_t"
+            | "int32_t"
+            | "int64_t"
+            | "IPv4Address"
+            | "ObjectId"
+            | "bigint"
+            | "positive-int"
+    )
+}
+
+/// Returns true for types of texts, which have no methods of interest.
+pub(super) fn is_text(ty: &str) -> bool {
+    matches!(
+        ty,
+        "String"
+            | "string"
+            | "str"
+            | "var"
+            | "val"
+            | "let"
+            | "auto"
+            | "Object"
+            | "object"
+            | "any"
+            | "dynamic"
+            | "Any"
+            | "char"
+    )
+}
+
+/// Returns the kinds for which a check of what a function or member gives is a check of what it was given.
+pub(super) fn transparent(word: &str) -> u32 {
+    let path = Kind::Path.bit() | Kind::ZipSlip.bit();
+    let url = Kind::Url.bit() | Kind::Redirect.bit();
+    match word {
+        "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString" | "str" | "String"
+        | "downcase" | "upcase" | "strtolower" | "strtoupper" | "ToLower" | "ToUpper" | "to_s" | "Trim"
+        | "TrimSpace" | "casefold" | "to_sym" | "ToString" | "lowercase" | "uppercase" | "TrimRight" | "TrimLeft"
+        | "rstrip" | "lstrip" | "chomp" => u32::MAX,
+        "realpath" | "abspath" | "normpath" | "resolve" | "getCanonicalPath" | "getAbsolutePath" | "toAbsolutePath"
+        | "toRealPath" | "toPath" | "getCanonicalFile" | "Clean" | "Abs" | "EvalSymlinks" | "GetFullPath" | "join"
+        | "commonpath" | "commonprefix" | "relative" | "relpath" | "Rel" | "realpathSync" | "expand_path"
+        | "cleanpath" | "Path" | "File" | "Join" | "Combine" | "absolute" | "absolutePath" | "canonicalPath"
+        | "canonicalFile" | "getPath" | "toFile" | "FileInfo" | "FullName" | "fullName" | "weakly_canonical"
+        | "canonical" | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath" | "as_posix" | "relative_to" => {
+            path
+        }
+        "normalize" => path | url,
+        "urlparse"
+        | "urlsplit"
+        | "URL"
+        | "URI"
+        | "getHost"
+        | "hostname"
+        | "host"
+        | "Hostname"
+        | "netloc"
+        | "create"
+        | "Parse"
+        | "parse_url"
+        | "getAuthority"
+        | "Uri"
+        | "origin"
+        | "Host"
+        | "authority"
+        | "parse"
+        | "PHP_URL_HOST"
+        | "scheme"
+        | "url_parse"
+        | "getHostName"
+        | "IsWellFormedUriString"
+        | "DnsSafeHost"
+        | "Authority"
+        | "ParseRequestURI"
+        | "toURI"
+        | "toURL" => url,
+        _ => 0,
+    }
+}
