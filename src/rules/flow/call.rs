@@ -1,5 +1,6 @@
 //! Calls: of functions in this file, and of what the tables know.
 
+use super::FlowLanguage as L;
 use super::eval::proof_of;
 use super::names;
 use super::paths::{Calling, PathId, Root};
@@ -12,6 +13,8 @@ use std::hash::{Hash, Hasher};
 
 /// Calls of functions inside calls.
 const CALLS: usize = 4;
+/// Ways in which one function is called that are looked into.
+const RUNS: u32 = 12;
 /// What a callee is.
 pub(super) struct Callee {
     pub(super) path: Option<PathId>,
@@ -90,6 +93,12 @@ impl<'m> Run<'m> {
             if let (What::Class(_), "new") = (base.what, self.module.word(name)) {
                 return base.clone();
             }
+        }
+        // `supplier.get()`: the function itself.
+        let words = ["get", "call", "apply", "run", "accept", "invoke", "test", "Invoke"];
+        let is_typed = matches!(self.language, L::Java | L::Kotlin | L::CSharp);
+        if is_typed && matches!(base.what, What::Function(_)) && words.contains(&self.module.word(name)) {
+            return base.clone();
         }
         let key = super::value::Key::Text(self.module.word(name).into());
         base.items.as_ref().and_then(|i| i.keys.get(&key)).cloned().unwrap_or_default()
@@ -205,9 +214,7 @@ impl<'m> Run<'m> {
                         })
                     })
             });
-        if is_new && !matches!(self.language, super::FlowLanguage::Go | super::FlowLanguage::CSharp)
-            || calling == Calling::New
-        {
+        if is_new && !matches!(self.language, L::Go | L::CSharp) || calling == Calling::New {
             return Value { path: target.path, ..v };
         }
         Value { path: Some(path), ..v }
@@ -399,8 +406,7 @@ impl<'m> Run<'m> {
     }
 
     /// Returns true for a function of the project in another file, whose effect on data is not known.
-    fn is_doubtful(&self, word: &str, target: &Callee) -> bool {
-        use super::FlowLanguage as L;
+    fn is_doubtful(&mut self, word: &str, target: &Callee) -> bool {
         let is_getter = names::is_getter(word);
         let root = target.path.map(|p| (self.paths.root_of(p), self.paths.text(p)));
         match (self.language, &target.receiver, root) {
@@ -418,18 +424,20 @@ impl<'m> Run<'m> {
     }
 
     /// Returns true for modules that the tables know, and for those of the language.
-    fn is_known_module(&self, target: &Callee) -> bool {
+    fn is_known_module(&mut self, target: &Callee) -> bool {
         let Some(path) = target.path else { return false };
         let text = self.paths.text(path);
         let first = text.split('.').next().unwrap_or_default();
-        if self.language == super::FlowLanguage::Go && !text.contains('/') {
+        if self.language == L::Go && !text.contains('/') {
             return true;
         }
-        let is = |p: &str| {
-            p == first
-                || p.starts_with(first) && p.as_bytes().get(first.len()).is_some_and(|b| matches!(b, b'.' | b'/'))
-        };
-        self.table.usual.iter().any(|p| is(p)) || self.table.patterns.iter().any(|p| is(p.prefix))
+        if let Some(is_known) = self.known_modules.get(first) {
+            return *is_known;
+        }
+        let is = |p: &str| p.strip_prefix(first).is_some_and(|r| r.is_empty() || r.starts_with(['.', '/']));
+        let is_known = self.table.usual.iter().any(|p| is(p)) || self.table.patterns.iter().any(|p| is(p.prefix));
+        self.known_modules.insert(first.to_owned(), is_known);
+        is_known
     }
 
     /// `require("x")`: the module.
@@ -551,6 +559,13 @@ impl<'m> Run<'m> {
             let out = (v.clone(), after.clone());
             self.leave();
             return out;
+        }
+        // A function that is called in many ways is only looked into for the first of them.
+        let runs = self.runs.get_mut(f.0 as usize).map_or(0, count_up);
+        if runs > RUNS {
+            let taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.deep()));
+            self.leave();
+            return (Value::tainted(taints), this);
         }
         let params = self.bound(f, given, span);
         let (v, after) = self.body(f, this, params, Vec::new());
@@ -695,4 +710,9 @@ impl<'m> Run<'m> {
             }
         }
     }
+}
+
+fn count_up(n: &mut u32) -> u32 {
+    *n += 1;
+    *n
 }

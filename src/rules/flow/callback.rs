@@ -54,7 +54,8 @@ impl Run<'_> {
     pub(super) fn local_function(&mut self, callee: ExprId) -> Option<FunctionId> {
         let what = match &self.module.expr(callee).kind {
             ExprKind::Name(name) => self.callable_name(*name).what,
-            ExprKind::Member { of, name } => {
+            // A chain of calls is not evaluated again.
+            ExprKind::Member { of, name } if self.is_simple(*of) => {
                 let base = self.quiet(*of);
                 self.callable(&base, *name).what
             }
@@ -63,6 +64,15 @@ impl Run<'_> {
         match what {
             What::Function(f) => Some(f),
             _ => None,
+        }
+    }
+
+    /// Returns true for names and members of names.
+    fn is_simple(&self, id: ExprId) -> bool {
+        match &self.module.expr(id).kind {
+            ExprKind::Name(_) | ExprKind::This | ExprKind::Super => true,
+            ExprKind::Member { of, .. } => matches!(self.module.expr(*of).kind, ExprKind::Name(_) | ExprKind::This),
+            _ => false,
         }
     }
 

@@ -389,11 +389,15 @@ impl<'m> Run<'m> {
         }
         let mut known = String::new();
         let mut taints: Taints = None;
+        // One part alone: a conversion to text.
+        let is_empty = |p: &&Value| matches!(&p.constant, Some(Const::Text(t)) if t.is_empty());
+        let is_text = parts.len() == parts.iter().filter(is_empty).count() + 1;
+        let coerced = if is_text { Kind::NoSql.bit() | Kind::MassAssignment.bit() } else { 0 };
         for p in parts {
             let deep = p.deep();
             if deep.is_some() {
                 let kinds = constant::fixed_by(&known);
-                let part = map_taints(&deep, kinds, true);
+                let part = map_taints(&deep, kinds | coerced, true);
                 taints = join_taints(&taints, &part);
             }
             if known.len() < MOST_KNOWN {

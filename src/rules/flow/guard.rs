@@ -408,8 +408,8 @@ fn tabled(
     for hit in hits.iter() {
         let Role::Guard(i) = hit.role else { continue };
         let Some(g) = run.table.guards.get(usize::from(i)) else { continue };
-        is_known = true;
         if g.negative == truth {
+            is_known = true;
             continue;
         }
         if !g.when.is_empty() || !g.unless.is_empty() {
@@ -420,6 +420,7 @@ fn tabled(
                 continue;
             }
         }
+        is_known = true;
         for place in g.args {
             match place {
                 Place::Arg(n) => {

@@ -9,7 +9,8 @@ use super::{constant, guard};
 use std::rc::Rc;
 
 /// Classes and functions that make an empty collection.
-const COLLECTIONS: [&str; 30] = [
+const COLLECTIONS: [&str; 31] = [
+    "Properties",
     "ArrayList",
     "LinkedList",
     "Vector",
@@ -93,7 +94,9 @@ impl Run<'_> {
                 self.store(*place, v.clone());
                 Some(v)
             }
-            "toString" | "to_s" | "trim" | "strip" | "toLowerCase" | "toUpperCase" | "lower" | "upper" | "ToString" => {
+            "toString" | "to_s" | "trim" | "strip" | "toLowerCase" | "toUpperCase" | "lower" | "upper" | "ToString"
+                if given.is_empty() || base.taints.is_some() || base.constant.is_some() =>
+            {
                 let mut v = base.clone();
                 v.path = None;
                 if v.taints.is_none() && v.constant.is_none() {

@@ -85,6 +85,10 @@ pub(super) struct Run<'m> {
     pub(super) wanted: Option<bool>,
     /// The variables at the end of the function that ran last.
     pub(super) last_ends: Option<Env>,
+    /// How often each function has run with arguments.
+    pub(super) runs: Vec<u32>,
+    /// Whether the tables know a module.
+    pub(super) known_modules: HashMap<String, bool>,
     /// A condition is followed to the check whose outcome it is.
     pub(super) is_in_outcome: bool,
     /// Sources that were checked, and for which kinds.

@@ -46,6 +46,8 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<
         is_snippet: module.imports.is_empty() && text.len() < 6000,
         checked: Vec::new(),
         is_in_outcome: false,
+        runs: vec![0; module.functions.len()],
+        known_modules: HashMap::new(),
         wanted: None,
         last_ends: None,
         silence: 0,

@@ -18,7 +18,7 @@ fn strong(a: &Analysis) -> Vec<u32> {
 #[test]
 fn data_reaches_a_sink_through_variables() {
     assert_eq!(lines("x = request.args['a']\ny = 'ls ' + x\nos.system(y)\n"), [3]);
-    assert_eq!(lines("x = request.args['a']\nx = 'fixed'\nos.system('ls ' + x)\n"), []);
+    assert_eq!(lines("x = request.args['a']\nx = 'fixed'\nos.system('ls ' + x)\n"), [0_u32; 0]);
     assert_eq!(lines("a, b = request.args['a'], 'fixed'\nos.system(a)\nos.system(b)\n"), [2]);
 }
 
@@ -39,20 +39,20 @@ fn branches_join_and_constants_choose() {
     assert_eq!(lines("x = 'a'\nif os.path.exists('f'):\n    x = request.args['a']\nos.system(x)\n"), [4]);
     assert_eq!(
         lines("n = 5\nx = request.args['a']\nif n * 2 > 100:\n    y = x\nelse:\n    y = 'b'\nos.system(y)\n"),
-        []
+        [0_u32; 0]
     );
     assert_eq!(
         lines("n = 60\nx = request.args['a']\nif n * 2 > 100:\n    y = x\nelse:\n    y = 'b'\nos.system(y)\n"),
         [7]
     );
-    assert_eq!(lines("x = request.args['a']\nos.system('b' if 2 > 1 else x)\n"), []);
+    assert_eq!(lines("x = request.args['a']\nos.system('b' if 2 > 1 else x)\n"), [0_u32; 0]);
 }
 
 #[test]
 fn a_branch_that_ends_is_not_joined() {
     let code =
         "def f():\n    x = request.args['a']\n    if not x.isdigit():\n        return\n    os.system('ls ' + x)\n";
-    assert_eq!(lines(code), []);
+    assert_eq!(lines(code), [0_u32; 0]);
     let code =
         "def f():\n    x = request.args['a']\n    if not x.isdigit():\n        log(x)\n    os.system('ls ' + x)\n";
     assert_eq!(lines(code), [5]);
@@ -62,7 +62,7 @@ fn a_branch_that_ends_is_not_joined() {
 fn checks_of_one_of_several_values_are_respected() {
     let code = "x = request.args['a']\nif x == 'a' or x == 'b':\n    os.system(x)\nelse:\n    os.system(x)\n";
     assert_eq!(lines(code), [5]);
-    assert_eq!(lines("x = request.args['a']\nif x in ('a', 'b'):\n    os.system(x)\n"), []);
+    assert_eq!(lines("x = request.args['a']\nif x in ('a', 'b'):\n    os.system(x)\n"), [0_u32; 0]);
     assert_eq!(lines("x = request.args['a']\nif x != 'a':\n    os.system(x)\n"), [3]);
 }
 
@@ -76,7 +76,7 @@ fn a_check_of_one_thing_is_not_a_check_of_another() {
 #[test]
 fn anchored_strict_expressions_are_checks() {
     let code = |p: &str| format!("x = request.args['a']\nif re.fullmatch(r'{p}', x):\n    os.system(x)\n");
-    assert_eq!(lines(&code("[a-z0-9_]+")), []);
+    assert_eq!(lines(&code("[a-z0-9_]+")), [0_u32; 0]);
     assert_eq!(lines(&code(".*")), [3]);
     assert_eq!(lines("x = request.args['a']\nif re.search(r'[a-z]+', x):\n    os.system(x)\n"), [3]);
 }
@@ -98,22 +98,22 @@ fn collections_are_followed_by_key_and_position() {
     assert_eq!(lines("d = {'a': request.args['a'], 'b': 'fixed'}\nos.system(d['b'])\nos.system(d['a'])\n"), [3]);
     let code = "l = []\nl.append('x')\nl.append(request.args['a'])\nl.append('y')\nl.pop(0)\nos.system(l[0])\nos.system(l[1])\n";
     assert_eq!(lines(code), [6]);
-    assert_eq!(lines("t = {'a': 'ls', 'b': 'df'}\nos.system(t[request.args['a']])\n"), []);
+    assert_eq!(lines("t = {'a': 'ls', 'b': 'df'}\nos.system(t[request.args['a']])\n"), [0_u32; 0]);
 }
 
 #[test]
 fn functions_of_the_file_run_with_their_arguments() {
     assert_eq!(lines("def f(x):\n    return 'ls ' + x\n\nos.system(f(request.args['a']))\n"), [4]);
-    assert_eq!(lines("def f(x):\n    return 'fixed'\n\nos.system(f(request.args['a']))\n"), []);
+    assert_eq!(lines("def f(x):\n    return 'fixed'\n\nos.system(f(request.args['a']))\n"), [0_u32; 0]);
     assert_eq!(lines("def f(x):\n    os.system(x)\n\nf(request.args['a'])\nf('b')\n"), [2]);
 }
 
 #[test]
 fn functions_that_check_are_checks() {
     let code = "def ok(x):\n    if x in ('a', 'b'):\n        return True\n    return False\n\ny = request.args['a']\nif ok(y):\n    os.system(y)\n";
-    assert_eq!(lines(code), []);
+    assert_eq!(lines(code), [0_u32; 0]);
     let code = "def check(x):\n    if x not in ('a', 'b'):\n        raise ValueError\n\ndef f():\n    y = request.args['a']\n    check(y)\n    os.system(y)\n";
-    assert_eq!(lines(code), []);
+    assert_eq!(lines(code), [0_u32; 0]);
 }
 
 #[test]
@@ -124,14 +124,14 @@ fn fields_carry_data_between_methods() {
 
 #[test]
 fn numbers_and_truth_values_are_harmless() {
-    assert_eq!(lines("n = int(request.args['a'])\nos.system('ls %d' % n)\nos.system(f'ls {n}')\n"), []);
-    assert_eq!(lines("os.system('ls ' + str(request.args['a'] == 'b'))\n"), []);
+    assert_eq!(lines("n = int(request.args['a'])\nos.system('ls %d' % n)\nos.system(f'ls {n}')\n"), [0_u32; 0]);
+    assert_eq!(lines("os.system('ls ' + str(request.args['a'] == 'b'))\n"), [0_u32; 0]);
 }
 
 #[test]
 fn parameters_of_unknown_origin_are_only_suggestions() {
     let a = analyse(FlowLanguage::Python, b"import os\n\ndef f(x):\n    os.system('ls ' + x)\n");
-    assert_eq!(strong(&a), []);
+    assert_eq!(strong(&a), [0_u32; 0]);
     assert!(a.flows.iter().any(|f| f.proof == Proof::Unknown && f.confidence == Confidence::Low));
 }
 
@@ -139,7 +139,7 @@ fn parameters_of_unknown_origin_are_only_suggestions() {
 fn functions_of_other_files_leave_doubt_except_for_text_that_is_run() {
     let code = "from .helpers import make\nos.system(make(request.args['a']))\n";
     assert_eq!(lines(code), [2]);
-    assert_eq!(lines("from .helpers import make\nopen(make(request.args['a']))\n"), []);
+    assert_eq!(lines("from .helpers import make\nopen(make(request.args['a']))\n"), [0_u32; 0]);
 }
 
 #[test]

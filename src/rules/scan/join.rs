@@ -59,7 +59,7 @@ pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [
         let Some(index) = rules.index_of(f.rule_id()).filter(|i| rules.rule(*i).judges_origin) else { continue };
         let severity = rules.severity_set(index).unwrap_or(Severity::Suggestion);
         let is_proven = flows.iter().any(|flow| is_same_flaw(flow, f) && flow.severity() > Severity::Suggestion);
-        if !is_proven && f.severity() > severity && flow::may_match(language, f.quote().as_bytes()) {
+        if !is_proven && f.severity() > severity && flow::has_sink(language, f.quote().as_bytes()) {
             f.doubt(severity, UNKNOWN);
         }
     }
