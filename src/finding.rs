@@ -418,10 +418,16 @@ impl Finding {
         out
     }
 
-    /// Takes the path of another finding about the same flaw, where this one has none.
-    pub(crate) fn take_flow(&mut self, other: &Self) {
-        if self.draft.flow.is_empty() {
-            self.draft.flow.clone_from(&other.draft.flow);
+    /// Takes the path of another finding about the same flaw, and its severity and confidence where these are higher. Does
+    /// nothing if the other one has no path, or this one has one. `raises`: whether the severity may change.
+    pub(crate) fn take_flow(&mut self, other: &Self, raises: bool) {
+        if other.draft.flow.is_empty() || !self.draft.flow.is_empty() {
+            return;
+        }
+        self.draft.flow.clone_from(&other.draft.flow);
+        self.confidence = self.confidence.max(other.confidence);
+        if raises {
+            self.draft.severity = self.draft.severity.max(other.draft.severity);
         }
     }
 

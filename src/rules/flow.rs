@@ -262,32 +262,65 @@ const STAND_INS: [&[u8]; 8] =
 
 /// Returns true if the file may contain a sink or a call of interest.
 pub fn may_match(language: FlowLanguage, text: &[u8]) -> bool {
+    has_stand_in(language, text) || has_word(language, text, |role| matches!(role, Role::Sink(_) | Role::Call(_)))
+}
+
+/// Returns true if a text has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
+/// complete a flow.
+pub fn touches(language: FlowLanguage, text: &[u8]) -> bool {
+    has_stand_in(language, text) || has_word(language, text, |role| !matches!(role, Role::Type(_) | Role::Propagator(_)))
+}
+
+/// Returns true if a text has the name of a sink: the analysis knows where its data goes.
+pub fn has_sink(language: FlowLanguage, text: &[u8]) -> bool {
+    has_word(language, text, |role| matches!(role, Role::Sink(_)))
+}
+
+/// Returns the words of the rules that the tables name for calls.
+pub fn call_words() -> impl Iterator<Item = &'static str> {
+    let all = [
+        FlowLanguage::Python,
+        FlowLanguage::JavaScript,
+        FlowLanguage::Java,
+        FlowLanguage::Go,
+        FlowLanguage::Php,
+        FlowLanguage::Ruby,
+        FlowLanguage::CSharp,
+        FlowLanguage::C,
+    ];
+    all.into_iter().flat_map(|language| Table::of(language).calls).map(|call| call.rule)
+}
+
+/// Returns true if a text has what its lowering turns into a call of the tables.
+fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
+    match language {
+        // `<?= … ?>` is an `echo`.
+        FlowLanguage::Php => memchr::memmem::find(text, b"<?=").is_some(),
+        FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => {
+            STAND_INS.iter().any(|w| memchr::memmem::find(text, w).is_some())
+        }
+        _ => false,
+    }
+}
+
+/// Returns true if a word of the text ends a pattern with such a role.
+fn has_word(language: FlowLanguage, text: &[u8], counts: fn(Role) -> bool) -> bool {
     let table = Table::of(language);
-    // `<?= … ?>` is an `echo`.
-    if language == FlowLanguage::Php && memchr::memmem::find(text, b"<?=").is_some() {
-        return true;
-    }
-    let is_script = matches!(language, FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx);
-    if is_script && STAND_INS.iter().any(|w| memchr::memmem::find(text, w).is_some()) {
-        return true;
-    }
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+    let ends = |word: &str| table.ending(word).iter().any(|p| counts(p.role));
     let mut at = 0;
-    while at < text.len() {
+    while let Some(first) = text.get(at) {
         let rest = text.get(at..).unwrap_or_default();
         let len = rest.iter().take_while(|b| is_word(**b)).count();
-        if len > 0 {
-            if let Some(word) = rest.get(..len).and_then(|w| std::str::from_utf8(w).ok())
-                && table.ending(word).iter().any(|p| matches!(p.role, Role::Sink(_) | Role::Call(_)))
-            {
-                return true;
-            }
-            at += len;
-        } else {
-            if rest.first() == Some(&b'`') && !table.ending("`").is_empty() {
-                return true;
-            }
-            at += 1;
+        let is_end = match rest.get(..len).and_then(|w| std::str::from_utf8(w).ok()) {
+            Some("") => *first == b'`' && ends("`"),
+            Some(word) => ends(word),
+            None => false,
+        };
+        if is_end {
+            return true;
         }
+        at += len.max(1);
     }
     false
 }

@@ -42,10 +42,11 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
 ///
 /// - A rule that judges the origin of a value gives way to a rule for that origin: `sh -c` with a value of the request is
 ///   request data first.
-/// - A rule of data flow gives way to a rule of single lines that reports the flaw at least as severely, which takes the
-///   path. If the flow is more severe, the finding of the single line is dropped.
-/// - A rule of calls that are dangerous by themselves gives way to any rule of single lines that does not judge origins:
-///   that rule knows the call better, and may have a fix.
+/// - A rule of data flow gives way to a rule of single lines that does not judge origins, or that reports the flaw at least
+///   as severely. That finding keeps its ID, takes the path, and is at least as severe and certain as the flow, unless
+///   policy sets the severity of its rule. Otherwise the flow takes the place of the finding.
+/// - A rule of calls that are dangerous by themselves gives way too, and changes nothing: the other rule knows the call
+///   better, and may have a fix.
 pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     drop_covered(rules, out, from);
     join_flows(rules, out, from);
@@ -59,7 +60,7 @@ pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [
         let Some(index) = rules.index_of(f.rule_id()).filter(|i| rules.rule(*i).judges_origin) else { continue };
         let severity = rules.severity_set(index).unwrap_or(Severity::Suggestion);
         let is_proven = flows.iter().any(|flow| is_same_flaw(flow, f) && flow.severity() > Severity::Suggestion);
-        if !is_proven && f.severity() > severity && flow::may_match(language, f.quote().as_bytes()) {
+        if !is_proven && f.severity() > severity && flow::has_sink(language, f.quote().as_bytes()) {
             f.doubt(severity, UNKNOWN);
         }
     }
@@ -82,11 +83,11 @@ fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     let found = out.split_off(from);
     let (flows, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for flow in flows {
-        let is_call = flow.flow().is_empty();
-        let covers = |o: &Finding| o.severity() >= flow.severity() || (is_call && !judges_origin(rules, o));
+        let covers = |o: &Finding| o.severity() >= flow.severity() || !judges_origin(rules, o);
         let covering = others.iter_mut().find(|o| !is_of_flow(rules, o) && is_same_flaw(o, &flow) && covers(o));
         if let Some(other) = covering {
-            other.take_flow(&flow);
+            let is_set = rules.index_of(other.rule_id()).is_some_and(|i| rules.severity_set(i).is_some());
+            other.take_flow(&flow, !is_set);
             continue;
         }
         // A comment that suppresses the flow says nothing about the other rule.
