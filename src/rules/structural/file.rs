@@ -167,8 +167,8 @@ impl Reader<'_> {
     fn join(&mut self) {
         for samples in std::mem::take(&mut self.samples) {
             let Some((rule, of)) = self.rules.iter_mut().find(|(rule, _)| rule.rule.id == samples.id) else {
-                // A rule that has a problem has its own line in the error.
-                if !self.off.contains(&samples.id) && !self.problems.iter().any(|p| p.is_about(&samples.id)) {
+                // A rule that has a problem, or a document that cannot be read, has its own line in the error.
+                if !self.off.contains(&samples.id) && !self.problems.iter().any(|p| p.may_be_about(&samples.id)) {
                     let text = "has samples and no rule in this file".to_owned();
                     self.problem(samples.line, Some(&samples.id), text);
                 }

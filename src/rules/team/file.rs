@@ -97,9 +97,9 @@ impl Problem {
         Self { file: file.to_owned(), line, rule: rule.map(str::to_owned), text }
     }
 
-    /// Returns true if the problem is one of the rule of that ID.
-    pub(in crate::rules) fn is_about(&self, id: &str) -> bool {
-        self.rule.as_deref() == Some(id)
+    /// Returns true if the problem is one of the rule of that ID, or of a rule without a known ID.
+    pub(in crate::rules) fn may_be_about(&self, id: &str) -> bool {
+        self.rule.as_deref().is_none_or(|rule| rule == id)
     }
 
     pub(in crate::rules) fn line(&self) -> u32 {
