@@ -2,6 +2,7 @@
 
 use super::FlowLanguage as L;
 use super::eval::proof_of;
+use super::method::matched;
 use super::names;
 use super::paths::{Calling, PathId, Root};
 use super::run::{Frame, Run, THIS};
@@ -322,6 +323,12 @@ impl<'m> Run<'m> {
         }
         for (kinds, data) in clean {
             v = v.clean_data(kinds, &data);
+        }
+        // What a strict expression matched is harmless.
+        if v.taints.is_some()
+            && let Some(kinds) = matched(word, target.receiver.as_ref().map(|(_, b)| b), given)
+        {
+            v = v.clean(kinds);
         }
         if sources.is_some() {
             v = v.with(&sources);
