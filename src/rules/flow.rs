@@ -257,8 +257,7 @@ pub struct Analysis {
 
 /// What stands in a script for calls that its lowering makes under names of the tables: keys that are data, slow
 /// expressions, comparisons of secrets.
-const STAND_INS: [&[u8]; 8] =
-    [b"][", b")+", b")*", b"createHmac", b"signature", b"Math.random", b"api-key", b"href"];
+const STAND_INS: [&[u8]; 8] = [b"][", b")+", b")*", b"createHmac", b"signature", b"Math.random", b"api-key", b"href"];
 
 /// Returns true if the file may contain a sink or a call of interest.
 pub fn may_match(language: FlowLanguage, text: &[u8]) -> bool {
@@ -268,7 +267,8 @@ pub fn may_match(language: FlowLanguage, text: &[u8]) -> bool {
 /// Returns true if a text has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
 /// complete a flow.
 pub fn touches(language: FlowLanguage, text: &[u8]) -> bool {
-    has_stand_in(language, text) || has_word(language, text, |role| !matches!(role, Role::Type(_) | Role::Propagator(_)))
+    has_stand_in(language, text)
+        || has_word(language, text, |role| !matches!(role, Role::Type(_) | Role::Propagator(_)))
 }
 
 /// Returns true if a text has the name of a sink: the analysis knows where its data goes.

@@ -504,7 +504,7 @@ impl<'m> Run<'m> {
                 for a in given {
                     match a.keyword {
                         Some(k) => {
-                            object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone())
+                            object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone());
                         }
                         None => object.taints = join_taints(&object.taints, &a.value.deep()),
                     }

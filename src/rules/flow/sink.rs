@@ -70,7 +70,7 @@ impl Run<'_> {
                 out.extend(call.at(i).or(spread).map(from));
             }
             Place::From(i) => {
-                out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from))
+                out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from));
             }
             Place::All => out.extend(call.args.iter().map(from)),
             Place::Spread => out.extend(call.args.iter().filter(|a| a.is_spread).map(from)),

@@ -47,8 +47,14 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
         }
         "expression_statement" => return expression_statement(l, node, out),
         "import_statement" => return import(l, node),
-        "import_alias" | "interface_declaration" | "type_alias_declaration" | "function_signature" | "comment"
-        | "empty_statement" | "debugger_statement" | "hash_bang_line" => return,
+        "import_alias"
+        | "interface_declaration"
+        | "type_alias_declaration"
+        | "function_signature"
+        | "comment"
+        | "empty_statement"
+        | "debugger_statement"
+        | "hash_bang_line" => return,
         "lexical_declaration" | "variable_declaration" | "using_declaration" => return declarations(l, node, out),
         "export_statement" => return export(l, node, out),
         "return_statement" => StmtKind::Return(children(node).first().map(|n| expr(l, *n))),

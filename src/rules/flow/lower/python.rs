@@ -220,10 +220,22 @@ fn function(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> FunctionId {
     let params = field(node, "parameters").map(|p| parameters(l, p)).unwrap_or_default();
     let body = body_of(l, node, "body");
     let is_constructor = field(node, "name").is_some_and(|n| l.text(n) == "__init__");
-    let is = |word: &str| marks.iter().any(|m| matches!(&l.module.expr(m.name).kind, ExprKind::Name(s) if l.module.word(*s) == word));
+    let is = |word: &str| {
+        marks.iter().any(|m| matches!(&l.module.expr(m.name).kind, ExprKind::Name(s) if l.module.word(*s) == word))
+    };
     let (is_static, is_getter) = (is("staticmethod"), is("property"));
-    let function =
-        Function { span: span(node), name, params, body, marks, ty, is_constructor, is_static, is_getter, ..Default::default() };
+    let function = Function {
+        span: span(node),
+        name,
+        params,
+        body,
+        marks,
+        ty,
+        is_constructor,
+        is_static,
+        is_getter,
+        ..Default::default()
+    };
     l.module.add_function(function)
 }
 
@@ -363,7 +375,12 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         }
         "list" | "tuple" | "set" | "dictionary" | "expression_list" | "pattern_list" | "tuple_pattern"
         | "list_pattern" => ExprKind::Collection(items(l, node)),
-        "parenthesized_expression" | "await" | "yield" | "list_splat" | "dictionary_splat" | "list_splat_pattern"
+        "parenthesized_expression"
+        | "await"
+        | "yield"
+        | "list_splat"
+        | "dictionary_splat"
+        | "list_splat_pattern"
         | "type" => ExprKind::Pass(first(l, node)),
         "lambda" => {
             let params = field(node, "parameters").map(|p| parameters(l, p)).unwrap_or_default();
