@@ -9,6 +9,7 @@ use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan};
 use crate::rules::MARK;
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject};
+use crate::rules::glob;
 use crate::rules::language::Languages;
 use crate::rules::report::{Sighting, ValueOrigin};
 use crate::rules::role::Role;
@@ -78,6 +79,17 @@ pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
     ("correctness", "correctness-call"),
 ];
 
+/// Paths of scripts for those who build and release the project: their arguments come from these people.
+const SCRIPTS: &[&str] =
+    &["{scripts,script,ci,build,hack,hacking,devtools,docs,doc,benchmarks,benchmark,release,.github}/**"];
+/// Paths that may be such scripts.
+const TOOLS: &[&str] = &[
+    "{tools,tool,bin,contrib}/**",
+    "**/{scripts,script,ci,hack,devtools}/**",
+    "*/{build,release,docs,doc}/**",
+    "{setup,noxfile,fabfile,dodo,SConstruct}.py",
+];
+
 /// Bytes of the code of a step that are kept.
 const STEP_MAX: usize = 200;
 /// Bytes of a step that are read for that: its white space is folded.
@@ -115,6 +127,19 @@ fn word_of(subject: Subject) -> &'static str {
         Subject::Rule(word) => word,
     }
 }
+
+/// Returns the title of a finding whose data is not that of a request; `None`: the title of the rule is right.
+fn title(of_rule: &str, origin: ValueOrigin) -> Option<String> {
+    let data = match origin {
+        ValueOrigin::Local => "data from outside",
+        ValueOrigin::Unknown => "a variable",
+        ValueOrigin::Outside | ValueOrigin::Doubtful => return None,
+    };
+    of_rule.contains(REQUEST_DATA).then(|| of_rule.replace(REQUEST_DATA, data))
+}
+
+/// What the titles of rules of data flow call the source.
+const REQUEST_DATA: &str = "request data";
 
 impl<'a> Scan<'a> {
     /// Follows the data of the file, and reports what the change completes.
@@ -184,6 +209,12 @@ impl<'a> Scan<'a> {
             Proof::Local => ValueOrigin::Local,
             Proof::Unknown => ValueOrigin::Unknown,
         };
+        let path = self.file.path().as_bytes();
+        if origin == ValueOrigin::Local && SCRIPTS.iter().any(|glob| glob::matches(glob, path)) {
+            return;
+        }
+        let is_tool = origin == ValueOrigin::Local && TOOLS.iter().any(|glob| glob::matches(glob, path));
+        let title = title(&self.reporter.rules.rule(rule).title, origin);
         let mut detail = match origin {
             _ if is_call => f.sink_label.to_owned(),
             _ if f.source_label.is_empty() => String::new(),
@@ -194,7 +225,7 @@ impl<'a> Scan<'a> {
             let more = "the change removes what made the value harmless";
             detail = if detail.is_empty() { more.to_owned() } else { format!("{detail}; {more}") };
         }
-        let in_doubt = self.in_doubt(rule);
+        let in_doubt = is_tool || self.in_doubt(rule);
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines,
@@ -206,6 +237,7 @@ impl<'a> Scan<'a> {
             flow: if is_call { &[] } else { &flow },
             cwe: f.cwe,
             confidence_max: Some(confidence(f)),
+            title: title.as_deref(),
             ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);

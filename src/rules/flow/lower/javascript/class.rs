@@ -1,4 +1,4 @@
-//! Classes.
+//! Lowers classes of JavaScript and TypeScript: fields, methods and their decorators.
 
 use super::super::super::shape::{Class, ClassId, Field, FunctionId, Mark, Stmt, StmtKind};
 use super::super::{Lower, child, children, field, fields, has_token, span, stmt};
