@@ -307,7 +307,16 @@ fn programs_are_started_in_two_places() {
 fn only_wire_types_are_written_out() {
     only(&["wire", "ai"], &["Serialize"]);
     only(
-        &["wire", "policy", "rules/format", "rules/eval/case", "rules/team/file", "disposition/file", "ai"],
+        &[
+            "wire",
+            "policy",
+            "rules/format",
+            "rules/eval/case",
+            "rules/flow/format",
+            "rules/team/file",
+            "disposition/file",
+            "ai",
+        ],
         &["Deserialize"],
     );
 }

@@ -6,12 +6,12 @@
 use super::{Fit, MARGIN, Scan, address, columns, quoted};
 use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan};
-use crate::rules::MARK;
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject};
 use crate::rules::language::Languages;
 use crate::rules::report::{Sighting, ValueOrigin};
 use crate::rules::role::Role;
+use crate::rules::{MARK, glob};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -78,6 +78,17 @@ pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
     ("correctness", "correctness-call"),
 ];
 
+/// Paths of scripts that build and release: whoever runs them chooses their arguments, so only data of requests counts.
+const SCRIPTS: &[&str] =
+    &["{scripts,script,ci,build,hack,hacking,devtools,docs,doc,benchmarks,benchmark,release,.github}/**"];
+/// Paths that may be those of such scripts: a flow that is not data of a request weighs less.
+const TOOLS: &[&str] = &[
+    "{tools,tool,bin,contrib}/**",
+    "**/{scripts,script,ci,hack,devtools}/**",
+    "*/{build,release,docs,doc}/**",
+    "{setup,noxfile,fabfile,dodo,SConstruct}.py",
+];
+
 /// Bytes of the code of a step that are kept.
 const STEP_MAX: usize = 200;
 /// Bytes of a step that are read for that: its white space is folded.
@@ -136,6 +147,8 @@ impl<'a> Scan<'a> {
             let exposed = exposed(language, self.reporter.languages(), change, rest);
             completed.extend(exposed.into_iter().map(|f| (f, Some(anchor_between(&added, f)))));
         }
+        let is_script = SCRIPTS.iter().any(|g| glob::matches(g, path));
+        completed.retain(|(f, _)| f.proof == Proof::Request || !is_script);
         for (f, anchor) in completed {
             let rule = rule_of(f.subject).and_then(|id| self.reporter.rules.index_of(id));
             let (Some(rule), Some(anchor)) = (rule.filter(|r| self.reports(*r)), anchor) else { continue };
@@ -194,7 +207,9 @@ impl<'a> Scan<'a> {
             let more = "the change removes what made the value harmless";
             detail = if detail.is_empty() { more.to_owned() } else { format!("{detail}; {more}") };
         }
-        let in_doubt = self.in_doubt(rule);
+        let path = self.file.path().as_bytes();
+        let is_tool = f.proof != Proof::Request && TOOLS.iter().any(|g| glob::matches(g, path));
+        let in_doubt = is_tool || self.in_doubt(rule);
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines,

@@ -1,4 +1,4 @@
-//! Classes.
+//! Lowers the classes of JavaScript and TypeScript.
 
 use super::super::super::shape::{Class, ClassId, Field, FunctionId, Mark, Stmt, StmtKind};
 use super::super::{Lower, child, children, field, fields, has_token, span, stmt};
