@@ -2,6 +2,7 @@
 
 use super::FlowLanguage as L;
 use super::eval::proof_of;
+use super::method::matched;
 use super::names;
 use super::paths::{Calling, PathId, Root};
 use super::run::{Frame, Run, THIS};
@@ -50,6 +51,7 @@ impl<'m> Run<'m> {
             ExprKind::Function(f) => return Value { what: What::Function(*f), ..Value::default() },
             _ => {}
         }
+        self.spend();
         let (env, is_alive) = (self.env.clone(), self.is_alive);
         self.silence += 1;
         let v = self.eval(id);
@@ -321,6 +323,12 @@ impl<'m> Run<'m> {
         }
         for (kinds, data) in clean {
             v = v.clean_data(kinds, &data);
+        }
+        // What a strict expression matched is harmless.
+        if v.taints.is_some()
+            && let Some(kinds) = matched(word, target.receiver.as_ref().map(|(_, b)| b), given)
+        {
+            v = v.clean(kinds);
         }
         if sources.is_some() {
             v = v.with(&sources);
@@ -630,6 +638,7 @@ impl<'m> Run<'m> {
     ) -> (Value, Option<Value>) {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
+        self.spend();
         let outer = (self.env.clone(), self.is_alive);
         if !is_nested {
             self.env = Env::default();

@@ -510,6 +510,7 @@ impl<'m> Run<'m> {
             (Op::Else, _) if a.constant == Some(Const::Null) => return self.eval(right),
             _ => {}
         }
+        self.spend();
         let before = self.env.clone();
         if op != Op::Else {
             guard::assume(self, left, op == Op::And);
@@ -533,6 +534,7 @@ impl<'m> Run<'m> {
             Some(false) => return self.eval(no),
             None => {}
         }
+        self.spend();
         let before = self.env.clone();
         guard::assume(self, test, true);
         let a = self.eval(yes);

@@ -120,19 +120,6 @@ impl Run<'_> {
             "replace" | "replaceAll" | "gsub" | "sub" | "Replace" | "ReplaceAll" | "ReplaceAllString" | "translate" => {
                 Some(self.replaced(base, given))
             }
-            "match" | "fullmatch" | "matcher" | "exec" | "search" | "Match" | "matchEntire" => {
-                let patterns = std::iter::once(base).chain(given.iter().map(|a| &a.value));
-                let pattern = patterns.clone().find_map(|v| match &v.constant {
-                    Some(Const::Regex(p) | Const::Text(p)) => Some(Rc::clone(p)),
-                    _ => None,
-                })?;
-                let kinds = guard::strictness(&pattern, matches!(word, "fullmatch" | "matchEntire"));
-                if kinds == 0 {
-                    return None;
-                }
-                let data: Taints = patterns.fold(None, |t, v| join_taints(&t, &v.deep()));
-                Some(Value::tainted(data).clean(kinds))
-            }
             "compile" | "Compile" | "MustCompile" => {
                 let text = first?.value.constant.as_ref()?.text()?;
                 Some(Value::constant(Const::Regex(Rc::clone(text))))
@@ -491,4 +478,18 @@ fn removed(pattern: &str) -> u32 {
     }
     let Some(kept) = p.strip_prefix("[^").and_then(|r| r.strip_suffix(']')) else { return 0 };
     guard::strictness(&format!("^[{kept}]+$"), true)
+}
+
+/// Returns the kinds that the result of a match is harmless for: `re.match("^[a-z]+$", x).group(0)`.
+pub(super) fn matched(word: &str, receiver: Option<&Value>, given: &[Given]) -> Option<u32> {
+    let is_full = matches!(word, "fullmatch" | "matchEntire");
+    if !is_full && !matches!(word, "match" | "matcher" | "exec" | "search" | "Match") {
+        return None;
+    }
+    let text = |v: &Value| match &v.constant {
+        Some(Const::Regex(p) | Const::Text(p)) => Some(Rc::clone(p)),
+        _ => None,
+    };
+    let pattern = receiver.into_iter().chain(given.iter().map(|a| &a.value)).find_map(text)?;
+    Some(guard::strictness(&pattern, is_full)).filter(|k| *k != 0)
 }

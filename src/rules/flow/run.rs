@@ -111,6 +111,11 @@ impl<'m> Run<'m> {
         true
     }
 
+    /// Counts the work of copying the variables.
+    pub(super) fn spend(&mut self) {
+        self.work = self.work.saturating_sub(self.env.len() as u64 / 8);
+    }
+
     /// Enters a level. Every `true` needs a [`Self::leave`].
     pub(super) fn enter(&mut self) -> bool {
         if self.depth >= DEPTH {
@@ -234,6 +239,7 @@ impl<'m> Run<'m> {
             Some(false) => return self.block(otherwise),
             None => {}
         }
+        self.spend();
         let before = self.env.clone();
         guard::assume(self, test, true);
         self.block(then);
@@ -261,6 +267,7 @@ impl<'m> Run<'m> {
         let mut out: Option<Env> = None;
         let mut digest = 0;
         for round in 0..ROUNDS {
+            self.spend();
             let entry = self.env.clone();
             let is_free = is_post_test && round == 0;
             let truth = test.filter(|_| !is_free).and_then(|t| self.eval(t).constant).and_then(|c| c.truth());
@@ -314,6 +321,7 @@ impl<'m> Run<'m> {
         let mut out = Some(before);
         let mut digest = 0;
         for _ in 0..ROUNDS {
+            self.spend();
             let entry = self.env.clone();
             self.bind(target, item.clone());
             if let Some(k) = key {

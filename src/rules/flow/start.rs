@@ -14,6 +14,8 @@ use std::collections::HashMap;
 /// Steps of work for every file, and for each expression of it.
 const WORK: u64 = 60_000;
 const WORK_PER_EXPRESSION: u64 = 60;
+/// Steps of work for a file, at most.
+const MOST_WORK: u64 = 1_200_000;
 
 /// Finds flows in a file. False: the work was too much.
 pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<Flow>, bool) {
@@ -52,7 +54,7 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<
         last_ends: None,
         silence: 0,
         depth: 0,
-        work: WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64,
+        work: (WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64).min(MOST_WORK),
         is_complete: true,
     };
     run.prepare();

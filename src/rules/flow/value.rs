@@ -537,6 +537,11 @@ impl Env {
         }
     }
 
+    /// Returns the number of variables.
+    pub(super) fn len(&self) -> usize {
+        self.vars.len()
+    }
+
     /// Remembers that a check has found an expression harmless for kinds.
     pub(super) fn check(&mut self, hash: u64, kinds: u32) {
         if kinds == 0 {
