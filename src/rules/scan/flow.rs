@@ -6,13 +6,13 @@
 use super::{Fit, MARGIN, Scan, address, columns, quoted};
 use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan};
-use crate::rules::MARK;
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject};
 use crate::rules::glob;
 use crate::rules::language::Languages;
 use crate::rules::report::{Sighting, ValueOrigin};
 use crate::rules::role::Role;
+use crate::rules::{MARK, glob};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -79,10 +79,10 @@ pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
     ("correctness", "correctness-call"),
 ];
 
-/// Paths of scripts for those who build and release the project: their arguments come from these people.
+/// Paths of scripts that build and release: whoever runs them chooses their arguments, so only data of requests counts.
 const SCRIPTS: &[&str] =
     &["{scripts,script,ci,build,hack,hacking,devtools,docs,doc,benchmarks,benchmark,release,.github}/**"];
-/// Paths that may be such scripts.
+/// Paths that may be those of such scripts: a flow that is not data of a request weighs less.
 const TOOLS: &[&str] = &[
     "{tools,tool,bin,contrib}/**",
     "**/{scripts,script,ci,hack,devtools}/**",
@@ -161,6 +161,8 @@ impl<'a> Scan<'a> {
             let exposed = exposed(language, self.reporter.languages(), change, rest);
             completed.extend(exposed.into_iter().map(|f| (f, Some(anchor_between(&added, f)))));
         }
+        let is_script = SCRIPTS.iter().any(|g| glob::matches(g, path));
+        completed.retain(|(f, _)| f.proof == Proof::Request || !is_script);
         for (f, anchor) in completed {
             let rule = rule_of(f.subject).and_then(|id| self.reporter.rules.index_of(id));
             let (Some(rule), Some(anchor)) = (rule.filter(|r| self.reports(*r)), anchor) else { continue };
@@ -209,11 +211,6 @@ impl<'a> Scan<'a> {
             Proof::Local => ValueOrigin::Local,
             Proof::Unknown => ValueOrigin::Unknown,
         };
-        let path = self.file.path().as_bytes();
-        if origin == ValueOrigin::Local && SCRIPTS.iter().any(|glob| glob::matches(glob, path)) {
-            return;
-        }
-        let is_tool = origin == ValueOrigin::Local && TOOLS.iter().any(|glob| glob::matches(glob, path));
         let title = title(&self.reporter.rules.rule(rule).title, origin);
         let mut detail = match origin {
             _ if is_call => f.sink_label.to_owned(),
@@ -225,6 +222,8 @@ impl<'a> Scan<'a> {
             let more = "the change removes what made the value harmless";
             detail = if detail.is_empty() { more.to_owned() } else { format!("{detail}; {more}") };
         }
+        let path = self.file.path().as_bytes();
+        let is_tool = f.proof != Proof::Request && TOOLS.iter().any(|g| glob::matches(g, path));
         let in_doubt = is_tool || self.in_doubt(rule);
         let sighting = Sighting {
             file: Some(self.file.path()),
