@@ -24,11 +24,16 @@ mod tests;
 mod value;
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 use table::{Role, Table};
 use tree_sitter::{Language, ParseOptions, Parser, Tree};
 
 /// Bytes of a file that is analysed.
 const MOST_BYTES: usize = 1 << 20;
+/// The longest time of the parser: this, and so much more for each byte. Usual files take a tenth of it. In a file that is
+/// one long syntax error, each step of the parser takes longer than the one before, so that a number of steps bounds nothing.
+const PARSE_TIME: Duration = Duration::from_millis(100);
+const TIME_PER_BYTE: Duration = Duration::from_micros(1);
 /// Steps of the parser: this, and one more for so many bytes.
 const PARSE_STEPS: usize = 5_000;
 const BYTES_PER_STEP: usize = 20;
@@ -346,9 +351,10 @@ fn parse(language: FlowLanguage, text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&language.grammar(text)).ok()?;
     let mut steps = PARSE_STEPS + text.len() / BYTES_PER_STEP;
+    let end = Instant::now() + PARSE_TIME + TIME_PER_BYTE * u32::try_from(text.len()).unwrap_or(u32::MAX);
     let mut stop = |_: &tree_sitter::ParseState| {
         steps = steps.saturating_sub(1);
-        if steps > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut stop);
     parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))

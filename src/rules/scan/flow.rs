@@ -8,7 +8,6 @@ use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan};
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject};
-use crate::rules::glob;
 use crate::rules::language::Languages;
 use crate::rules::report::{Sighting, ValueOrigin};
 use crate::rules::role::Role;
