@@ -29,6 +29,9 @@ use tree_sitter::{Language, ParseOptions, Parser, Tree};
 
 /// Bytes of a file that is analysed.
 const MOST_BYTES: usize = 1 << 20;
+/// Bytes of its longest line. No person writes longer ones, and the parser of Kotlin takes time that grows with the square of
+/// a line that it cannot read.
+const MOST_OF_LINE: usize = 20_000;
 /// Steps of the parser: this, and one more for so many bytes.
 const PARSE_STEPS: usize = 5_000;
 const BYTES_PER_STEP: usize = 20;
@@ -331,7 +334,7 @@ fn is_word(b: u8) -> bool {
 
 /// Finds flows in a file.
 pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
-    if text.len() > MOST_BYTES {
+    if text.len() > MOST_BYTES || text.split(|b| *b == b'\n').any(|line| line.len() > MOST_OF_LINE) {
         return Analysis::default();
     }
     let Some(tree) = parse(language, text) else {
