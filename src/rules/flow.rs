@@ -30,10 +30,13 @@ use tree_sitter::{Language, ParseOptions, Parser, Tree};
 
 /// Bytes of a file that is analysed.
 const MOST_BYTES: usize = 1 << 20;
-/// The longest time of the parser: this, and so much more for each byte. Usual files take a tenth of it. In a file that is
+/// The longest time of the parser: this, and so much more for each byte. Usual files take milliseconds. In a file that is
 /// one long syntax error, each step of the parser takes longer than the one before, so that a number of steps bounds nothing.
-const PARSE_TIME: Duration = Duration::from_millis(100);
+const PARSE_TIME: Duration = Duration::from_secs(2);
 const TIME_PER_BYTE: Duration = Duration::from_micros(1);
+/// Bytes of its longest line. No person writes longer ones, and the parser of Kotlin takes time that grows with the square of
+/// a line that it cannot read.
+const MOST_OF_LINE: usize = 20_000;
 /// Steps of the parser: this, and one more for so many bytes.
 const PARSE_STEPS: usize = 5_000;
 const BYTES_PER_STEP: usize = 20;
@@ -336,7 +339,7 @@ fn is_word(b: u8) -> bool {
 
 /// Finds flows in a file.
 pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
-    if text.len() > MOST_BYTES {
+    if text.len() > MOST_BYTES || text.split(|b| *b == b'\n').any(|line| line.len() > MOST_OF_LINE) {
         return Analysis::default();
     }
     let Some(tree) = parse(language, text) else {
