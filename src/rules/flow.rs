@@ -259,6 +259,8 @@ pub struct Analysis {
     pub flows: Vec<Flow>,
     /// False: a limit of size or work ended the analysis early.
     pub is_complete: bool,
+    /// The grammar reads the whole file. If it does not, a flow that is not found proves nothing.
+    pub is_readable: bool,
     /// Bytes that the parser read.
     pub bytes_parsed: usize,
 }
@@ -347,7 +349,8 @@ pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
     };
     let module = lower::module(language, tree.root_node(), text);
     let (flows, is_complete) = start::run(language, &module, text);
-    Analysis { flows, is_complete: is_complete && !module.is_partial, bytes_parsed: text.len() }
+    let is_readable = !tree.root_node().has_error();
+    Analysis { flows, is_complete: is_complete && !module.is_partial, is_readable, bytes_parsed: text.len() }
 }
 
 fn parse(language: FlowLanguage, text: &[u8]) -> Option<Tree> {

@@ -97,7 +97,7 @@ const STEP_READ: usize = 600;
 /// What became of the analysis of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Followed {
-    /// It was not needed, or no grammar reads the file.
+    /// It was not needed, or no grammar reads the file, or not all of it.
     Not,
     /// A limit ended it.
     Partly,
@@ -177,7 +177,11 @@ impl<'a> Scan<'a> {
         for ((rule, _), (f, anchor)) in found {
             self.report_flow(change, rule, f, &anchor);
         }
-        if analysis.is_complete { Followed::Whole(language) } else { Followed::Partly }
+        match (analysis.is_complete, analysis.is_readable) {
+            (true, true) => Followed::Whole(language),
+            (true, false) => Followed::Not,
+            (false, _) => Followed::Partly,
+        }
     }
 
     /// Returns true if a rule of data flow looks at the file.
