@@ -203,7 +203,7 @@ pub struct FlowStep {
     pub quote: String,
 }
 
-/// What a step of a path does.
+/// The role of a step in a path of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlowRole {
     /// The value comes from here.

@@ -396,7 +396,7 @@ pub struct Also {
 /// A step of the path that a value takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowStep {
-    /// What happens there.
+    /// The role of the step.
     pub role: FlowRole,
     /// Line on the new side, from 1.
     pub line: u32,
@@ -404,7 +404,7 @@ pub struct FlowStep {
     pub quote: String,
 }
 
-/// What a step of a path does.
+/// The role of a step in a path of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowRole {

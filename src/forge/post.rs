@@ -119,7 +119,8 @@ impl Forge {
     pub fn publish(&self, number: u64, order: &Order<'_>, stop: &Stop) -> Result<Posted> {
         // Readers of the page need not be allowed to read the tickets.
         let screened = crate::report::for_forge(order.review);
-        let order = &Order { review: &screened, ..*order };
+        let selection = screened_selection(order);
+        let order = &Order { review: &screened, selection: &selection, ..*order };
         let what = format!("the review of pull request #{number} cannot be published");
         let pull = self.reviewed(number, order, &what, stop)?;
         let mut posted = Posted::default();
@@ -442,4 +443,13 @@ impl Posting<'_> {
         }
         self.posted.failed.push(text);
     }
+}
+
+/// Returns the decisions of an order with reasons for a forge.
+fn screened_selection(order: &Order<'_>) -> Selection {
+    let mut selection = order.selection.clone();
+    for disposition in selection.decided.values_mut() {
+        disposition.reason = crate::report::reason_for_forge(&disposition.reason, order.review);
+    }
+    selection
 }

@@ -17,6 +17,10 @@ pub fn for_forge(review: &Review) -> Cow<'_, Review> {
     let mut out = review.clone();
     for finding in &mut out.findings {
         *finding = without_words(finding, &review.context, &quotes);
+        let waived = finding.waived.iter_mut().map(|w| &mut w.reason);
+        for reason in waived.chain(finding.disposition.iter_mut().map(|d| &mut d.reason)) {
+            *reason = reason_without_words(reason, &review.context, &quotes);
+        }
     }
     for missing in &mut out.models.missing {
         *missing = missing_without_words(missing, &review.context, &quotes);
@@ -40,6 +44,19 @@ pub fn for_forge(review: &Review) -> Cow<'_, Review> {
         *item = Item { title: String::new(), text: String::new(), ..item.clone() };
     }
     Cow::Owned(out)
+}
+
+/// Returns the reason of a decision or waiver for a forge: without the words of the tickets of a review.
+pub fn reason_for_forge(reason: &str, review: &Review) -> String {
+    reason_without_words(reason, &review.context, &Quotes::of(&review.context))
+}
+
+/// A stored review has no text of its tickets, so that their words cannot be found in a reason.
+fn reason_without_words(reason: &str, items: &[Item], quotes: &Quotes<'_>) -> String {
+    if !reason.trim().is_empty() && items.iter().any(|item| item.text.is_empty()) {
+        return "not shown here, because the review read tickets".to_owned();
+    }
+    quotes.remove(reason)
 }
 
 /// Returns the ticket that a citation names.

@@ -22,7 +22,7 @@ const STEP: usize = 80;
 /// Steps of a path that are shown, and how many of them before those that are left out.
 const STEPS: usize = 6;
 const STEPS_BEFORE: usize = 3;
-/// What stands between two steps of a path.
+/// The separator between two steps of a path.
 pub(super) const ARROW: &str = " → ";
 
 /// The longest line of another place of a finding, in bytes.

@@ -518,7 +518,7 @@ impl Gathered {
     }
 }
 
-/// Names the files that could not be searched for code beside the change.
+/// Names the files that could not be searched for related code.
 fn unsearched(groups: &[Group]) -> Option<Note> {
     let unread = groups.iter().map(|g| &g.related.unread).max_by_key(|unread| unread.count)?;
     let (files, count) = (unread.list()?, unread.count);

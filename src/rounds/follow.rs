@@ -16,6 +16,7 @@ use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Note, Record, Review, World};
 use crate::rules::RuleSet;
+use crate::shell;
 use crate::wire;
 use crate::wire::SourceKind;
 use crate::wire::stored::{PullName, Response, Round, Session, Since, State, Status};
@@ -40,6 +41,27 @@ pub(super) struct Follow {
     repo: Repo,
     /// The pull request of the new round, secrets masked.
     pub(super) pull: Option<PullName>,
+}
+
+/// Returns the branch of a review of the checked-out branch, if another one is checked out that does not continue it. Its
+/// lines would count as fixed.
+fn other_branch<'s>(
+    session: &'s Session,
+    last: &Round,
+    request: &ReviewRequest,
+    (repo, checked_out): (&Repo, Option<&str>),
+) -> Option<&'s str> {
+    let begun = &session.request;
+    let is_of_head = matches!(begun.asked.rev.as_deref(), None | Some("HEAD" | "@"));
+    let takes_head = matches!(request.source, Source::Auto | Source::Branch { head: None, .. });
+    if begun.source.kind != SourceKind::Branch || !is_of_head || !takes_head {
+        return None;
+    }
+    let branch = begun.asked.branch.as_deref().filter(|branch| checked_out != Some(*branch))?;
+    let reviewed = last.review.report.source.head.as_deref().and_then(ObjectId::from_hex)?;
+    let head = repo.head().ok().flatten();
+    let continues = head.is_some_and(|head| repo.merge_base(reviewed, head).is_ok_and(|base| base == Some(reviewed)));
+    (!continues).then_some(branch)
 }
 
 impl Follow {
@@ -73,6 +95,13 @@ impl Follow {
         let Some(last) = session.rounds.last().cloned() else {
             return Err(Error::usage(format!("the review {id} has no round to follow")));
         };
+        if let Some(branch) = other_branch(&session, &last, request, (&repo, place.branch.as_deref())) {
+            let error = Error::usage(format!("the review {id} is of branch {branch}, which is not checked out"));
+            return Err(error
+                .hint_person(format!("git switch {}", shell::quoted(branch)))
+                .hint_person(format!("claude-reviewer review branch {} --follow-up {id}", shell::quoted(branch)))
+                .hint_agent(format!("check out {branch}, or name it in source, and request the follow-up again")));
+        }
         // A round that was broken off or is incomplete costs none, up to a bound.
         let is_free =
             |r: &&Round| !matches!(r.review.outcome, wire::Outcome::Reviewed | wire::Outcome::NothingToReview);

@@ -24,7 +24,7 @@ pub struct Hit {
     pub fits: bool,
 }
 
-/// What became of a labelled line.
+/// The result of a labelled line.
 #[derive(Clone, Debug)]
 pub struct Label {
     /// Index of the case.

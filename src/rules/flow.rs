@@ -1,7 +1,7 @@
 //! Flow of data inside a file: from sources such as a request's parameters to sinks such as a query's text.
 //!
 //! A file is parsed by tree-sitter, lowered to a small shape that is the same for every language (`shape.rs`, `lower/`),
-//! and run with abstract values (`run.rs`). What is a source, a sink or a sanitizer is knowledge in
+//! and run with abstract values (`run.rs`). The sources, sinks and sanitizers are tables in
 //! `knowledge/<language>.toml`. All limits are counts, so that the result is the same on every machine.
 
 mod call;
@@ -93,7 +93,7 @@ impl FlowLanguage {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
-        /// What a flow ends in.
+        /// The kind of the sink of a flow.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind { $($(#[$doc])* $name,)* }
 
@@ -154,7 +154,7 @@ kinds! {
     MassAssignment = "mass-assignment",
     /// Keys of an object that can change its prototype.
     Prototype = "prototype",
-    /// What is stored in a session as trusted.
+    /// A value stored in a session as trusted.
     Trust = "trust",
     /// A size, index or copy in memory.
     Memory = "memory",
@@ -171,7 +171,7 @@ impl Kind {
     }
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// Data reaches a sink.
@@ -202,7 +202,7 @@ pub enum Confidence {
     High,
 }
 
-/// What happens to the data at a step.
+/// The role of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StepRole {
     /// It enters.
@@ -222,22 +222,22 @@ pub struct Step {
     pub start: usize,
     /// The byte after the last.
     pub end: usize,
-    /// What happens here.
+    /// The role of the step.
     pub role: StepRole,
 }
 
 /// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// What it is about.
+    /// The subject.
     pub subject: Subject,
     /// From the source to the sink. The sink is last.
     pub steps: Vec<Step>,
     /// How well it is proven.
     pub proof: Proof,
-    /// What the source is, for people.
+    /// Name of the source in messages.
     pub source_label: &'static str,
-    /// What the sink is, for people.
+    /// Name of the sink in messages.
     pub sink_label: &'static str,
     /// A weakness other than the one of the subject.
     pub cwe: Option<u32>,
@@ -265,7 +265,7 @@ pub struct Analysis {
     pub bytes_parsed: usize,
 }
 
-/// What stands in a script for calls that its lowering makes under names of the tables: keys that are data, slow
+/// Bytes of a script that its lowering turns into calls with names of the tables: keys that are data, slow
 /// expressions, comparisons of secrets.
 const STAND_INS: [&[u8]; 8] = [b"][", b")+", b")*", b"createHmac", b"signature", b"Math.random", b"api-key", b"href"];
 

@@ -72,7 +72,7 @@ pub(super) struct Sighting<'a> {
     pub(super) replacement: Option<&'a str>,
 }
 
-/// Where a value comes from, as far as the change shows.
+/// The origin of a value that the change shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ValueOrigin {
     /// From outside, or its origin does not matter: severity and confidence are those of the rule.
@@ -80,7 +80,7 @@ pub(super) enum ValueOrigin {
     Outside,
     /// From the person who runs the program, its environment or its files: at most major, at most medium.
     Local,
-    /// Whether the rule is right is not certain: a suggestion of low confidence.
+    /// The analysis is not certain: a suggestion of low confidence.
     Doubtful,
     /// The change does not show it: a suggestion of low confidence.
     Unknown,
@@ -93,7 +93,7 @@ const QUOTE_MAX: usize = 400;
 /// Why a finding is a suggestion.
 pub(super) const UNKNOWN: &str = "the change does not show where the value comes from";
 /// Why a finding weighs less than its rule.
-const LOCAL: &str = "the value comes from whoever runs the program, not from a request";
+const LOCAL: &str = "the value comes from the person who runs the program, not from a request";
 /// Bytes on each side of a secret that tell it from an equal one elsewhere.
 const IDENTITY_SIDE: usize = 256;
 /// Why a finding weighs less.

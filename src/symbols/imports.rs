@@ -1,4 +1,4 @@
-//! What imports say beside the names of their leaves: other names for what they import, and the scripts that a shell script
+//! Facts in imports beyond the names of their leaves: aliases, and the scripts that a shell script
 //! reads.
 
 use tree_sitter::Node;

@@ -109,6 +109,9 @@ pub struct Head {
 pub struct Asked {
     /// The revision, range or branch.
     pub rev: Option<String>,
+    /// The branch that was checked out; null if HEAD was detached.
+    #[serde(default)]
+    pub branch: Option<String>,
     /// True if untracked files were requested.
     pub untracked: bool,
     /// Globs that limit the review.

@@ -548,6 +548,23 @@ fn formats_for_forges_have_the_key_and_no_word_of_the_ticket() {
 }
 
 #[test]
+fn a_reason_for_forges_has_no_word_of_the_ticket() {
+    let desk = Desk::new("PROJ-12", |r: &Request| {
+        r.review(&[crate::loopback::finding("src/retry.py", 2, "    return 7")])
+    });
+    desk.ticket("PROJ-12", "Limit the retries", TICKET).policy("");
+    let report = desk.report(1);
+    let fingerprint = report["findings"][0]["fingerprint"].as_str().unwrap();
+    let waiver = format!("{fingerprint}=Agreed: calls to the bank are retried at most three times.");
+    for format in ["sarif", "summary", "markdown", "junit"] {
+        let text = desk.reviewer(&["--waive", &waiver, "--format", format]).run(0).stdout;
+        assert!(!text.contains("three times"), "{format}: {text}");
+    }
+    let text = desk.reviewer(&["--waive", &waiver, "--format", "json"]).run(0).stdout;
+    assert!(text.contains("three times"), "the report for this machine has the reason: {text}");
+}
+
+#[test]
 fn a_stored_session_has_the_key_the_title_and_no_text() {
     let desk = Desk::new("PROJ-12", calm);
     desk.ticket("PROJ-12", "Limit the retries", TICKET).policy("");

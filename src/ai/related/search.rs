@@ -340,7 +340,7 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     for d in symbols.definitions.iter().filter(|d| !d.bases.is_empty()) {
         hits.bases.entry(d.name.clone()).or_default().extend(d.bases.iter().cloned());
     }
-    // What a file imports under another name can have the name of a definition of its own.
+    // A name that a file imports under another name can also be a definition of its own.
     let is_own =
         |name: &str| symbols.renamed.values().any(|n| n == name) && symbols.definitions.iter().any(|d| d.name == name);
     let is_changed = |u: &&Use| {
@@ -413,7 +413,7 @@ impl Builder<'_, '_, '_> {
         let path = self.group.files[file].path().clone();
         let Ok(text) = self.tree.text(&path) else { return };
         let lines: Vec<&str> = text.lines().collect();
-        // What is imported under another name is defined elsewhere.
+        // A name that is imported under another name is defined elsewhere.
         for used in touched.used.iter().filter(|used| used.alias.is_empty()) {
             let is_nearby = used.need == Need::Nearby;
             let is_kind = |kind: Kind| kind == Kind::Function || kind == Kind::Type && !is_nearby;

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use serde::Deserialize;
 
-/// What a line of a case file looks like.
+/// A line of a case file.
 const FORM: &str = "each line is a JSON object with id, language, category, file, code, expected and safe";
 
 /// A labelled file.

@@ -16,7 +16,7 @@ use std::hash::{Hash, Hasher};
 const CALLS: usize = 4;
 /// Ways in which one function is called that are looked into.
 const RUNS: u32 = 12;
-/// What a callee is.
+/// The kind of a callee.
 pub(super) struct Callee {
     pub(super) path: Option<PathId>,
     pub(super) name: Option<Sym>,
@@ -240,7 +240,7 @@ impl<'m> Run<'m> {
         let mut sources: Taints = None;
         let mut ty: Option<PathId> = None;
         let mut clean: Vec<(u32, Taints)> = Vec::new();
-        // What is known of a collection is more than the tables know.
+        // The contents of a collection are known more exactly than the tables state them.
         let mut result = match &target.receiver {
             Some((e, base)) => self.collection_method(word, *e, base, given),
             None => None,
@@ -324,7 +324,7 @@ impl<'m> Run<'m> {
         for (kinds, data) in clean {
             v = v.clean_data(kinds, &data);
         }
-        // What a strict expression matched is harmless.
+        // The text that a strict expression matched is harmless.
         if v.taints.is_some()
             && let Some(kinds) = matched(word, target.receiver.as_ref().map(|(_, b)| b), given)
         {
@@ -378,12 +378,12 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// What an unknown call returns: the data of the receiver and the arguments.
+    /// Returns the result of an unknown call: the data of the receiver and the arguments.
     fn default_result(&mut self, word: &str, target: &Callee, given: &[Given], span: Span) -> Value {
         let mut taints: Taints = None;
         let mut own: Taints = None;
         if let Some((of, base)) = &target.receiver {
-            // What is in named fields of an object is not what its other methods give.
+            // Data in named fields of an object is not the result of its other methods.
             let is_object = matches!(base.what, What::Instance(_)) || base.path.is_some() || self.is_this(*of);
             own = if is_object { base.outer() } else { base.deep() };
         } else if target.name.is_none() {
@@ -392,7 +392,7 @@ impl<'m> Run<'m> {
         for a in given {
             taints = join_taints(&taints, &a.value.deep());
         }
-        // What a method of something clean looks up by data is not that data.
+        // The record that a method of a clean object looks up by data is not that data.
         if names::is_lookup(word) && own.is_none() {
             taints = None;
         }

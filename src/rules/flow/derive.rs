@@ -1,4 +1,4 @@
-//! What variables are made from, so that a check of one is a check of the other.
+//! The expressions that variables are derived from, so that a check of one is a check of the other.
 
 use super::names;
 use super::run::Run;

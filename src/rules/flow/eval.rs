@@ -213,7 +213,7 @@ impl<'m> Run<'m> {
         this.items.as_ref()?.keys.get(&key).cloned()
     }
 
-    /// Returns the path of a name that is no variable.
+    /// Returns the path of a name that is not a variable.
     pub(super) fn free(&mut self, name: Sym) -> PathId {
         if let Some(p) = self.imports.get(&name) {
             return *p;

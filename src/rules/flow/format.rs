@@ -105,7 +105,7 @@ pub(crate) struct Condition {
     /// The argument is this constant.
     #[serde(default)]
     pub(crate) value: Option<Many<toml::Value>>,
-    /// A regular expression on the text of the constant; if it is no constant, on the path of a name or member; else on
+    /// A regular expression on the text of the constant; if it is not a constant, on the path of a name or member; else on
     /// the text that is known, with U+FFFC for the parts that are not.
     #[serde(default)]
     pub(crate) pattern: Option<String>,
@@ -151,10 +151,7 @@ pub(crate) struct Source {
     pub(crate) label: String,
     pub(crate) kind: String,
     pub(crate) r#match: Vec<String>,
-    /// What gets the data: the result unless named.
-    #[serde(default)]
-    pub(crate) arg: Option<Places>,
-    /// The same as `arg`.
+    /// The parts of the call that get the data. Default: the result.
     #[serde(default)]
     pub(crate) to: Option<Places>,
     /// Kinds of sinks that the data is harmless for.
@@ -337,7 +334,7 @@ pub(crate) struct Propagator {
     /// The result is a copy of this argument, also if it is a constant.
     #[serde(default)]
     pub(crate) same: Option<u8>,
-    /// What `to` had before is lost.
+    /// The previous data of `to` is dropped.
     #[serde(default)]
     pub(crate) strong: bool,
     #[serde(default)]
@@ -569,7 +566,7 @@ fn constant(v: &toml::Value) -> String {
 
 fn source(patterns: &mut Vec<(String, String)>, i: usize, s: &Source) -> String {
     s.r#match.iter().for_each(|m| pattern(patterns, m, "Source", i, false));
-    let args = places(&s.arg.clone().or_else(|| s.to.clone()), "&[Place::Result]");
+    let args = places(&s.to, "&[Place::Result]");
     let kind = SOURCES.iter().position(|k| *k == s.kind).unwrap_or_default();
     format!(
         "Source {{ label: {:?}, kind: {kind}, args: {args}, clean: {}, when: {}, unless: {} }}",

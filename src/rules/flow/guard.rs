@@ -255,7 +255,7 @@ fn is_fixed(run: &mut Run<'_>, id: ExprId) -> bool {
     }
 }
 
-/// What a call says that is a condition.
+/// The facts that hold if a call used as a condition is true.
 fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bool) {
     let module = run.module;
     let (of, name) = match &module.expr(callee).kind {
@@ -683,7 +683,7 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
     match &module.expr(id).kind {
         ExprKind::Name(name) => {
             clean_variable(run, *name, kinds);
-            // What the variable was derived from: `host = urlparse(x).hostname`.
+            // The value that the variable was derived from: `host = urlparse(x).hostname`.
             for (from, through) in run.sources_of(*name) {
                 if from != *name && kinds & through != 0 {
                     clean_variable(run, from, kinds & through);

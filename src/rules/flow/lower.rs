@@ -38,7 +38,7 @@ pub(super) fn module(language: FlowLanguage, root: Node<'_>, text: &[u8]) -> Mod
     l.module
 }
 
-/// What a lowering works with.
+/// The state of a lowering.
 pub(super) struct Lower<'t> {
     text: &'t [u8],
     pub(super) module: Module,
@@ -142,7 +142,7 @@ impl<'t> Lower<'t> {
     }
 
     /// Flattens a chain of left-nested binary nodes of one operator, such as `a + b + c`, into its operands in order. So
-    /// a text of a thousand parts is no thousand levels.
+    /// a text of a thousand parts does not become a thousand levels.
     pub(super) fn chain<'n>(&self, node: Node<'n>, kind: &str, operator: &str) -> Vec<Node<'n>> {
         let mut out = Vec::new();
         let mut at = node;

@@ -1,4 +1,4 @@
-//! What names of functions and types say, where nothing else is known.
+//! Conclusions from the names of functions and types that neither the tables nor the file define.
 
 use super::Kind;
 use super::eval::map_taints;

@@ -69,7 +69,7 @@ pub(super) struct Run<'m> {
     pub(super) objects: Vec<Value>,
     pub(super) memo: HashMap<(FunctionId, u64), (Value, Option<Value>)>,
     pub(super) expressions: HashMap<&'static str, Option<regex::Regex>>,
-    /// What the expression that is evaluated is assigned to.
+    /// The name that the evaluated expression is assigned to.
     pub(super) into: Option<Sym>,
     /// The value that is written to a member.
     pub(super) written: Option<ExprId>,
@@ -87,7 +87,7 @@ pub(super) struct Run<'m> {
     pub(super) last_ends: Option<Env>,
     /// How often each function has run with arguments.
     pub(super) runs: Vec<u32>,
-    /// Whether the tables know a module.
+    /// True for modules that the tables name.
     pub(super) known_modules: HashMap<String, bool>,
     /// A condition is followed to the check whose outcome it is.
     pub(super) is_in_outcome: bool,
@@ -403,7 +403,7 @@ impl<'m> Run<'m> {
         self.put(join_envs(out, breaks));
     }
 
-    /// Returns the case of a constant. `None`: a case is no constant.
+    /// Returns the case of a constant. `None`: a case is not a constant.
     fn chosen(&mut self, c: &Const, cases: &'m [Case]) -> Option<usize> {
         let mut default = None;
         for (i, case) in cases.iter().enumerate() {
@@ -621,7 +621,7 @@ impl<'m> Run<'m> {
     /// Puts a value under a key of what an expression refers to.
     pub(super) fn update(&mut self, of: ExprId, key: Option<Key>, v: Value) {
         let mut holder = self.place(of);
-        // What is put into something of unknown content also becomes a part of it.
+        // A value that is put into an object of unknown content also becomes a part of it.
         holder.put(key, v);
         self.store(of, holder);
     }

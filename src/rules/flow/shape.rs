@@ -37,7 +37,7 @@ pub(super) struct Expr {
     pub(super) kind: ExprKind,
 }
 
-/// What an expression is.
+/// The kind of an expression.
 #[derive(Clone, Debug)]
 pub(super) enum ExprKind {
     /// Anything else. The result has the data of all parts.
@@ -196,7 +196,7 @@ pub(super) struct Stmt {
     pub(super) kind: StmtKind,
 }
 
-/// What a statement is.
+/// The kind of a statement.
 #[derive(Clone, Debug)]
 pub(super) enum StmtKind {
     Expr(ExprId),
@@ -212,7 +212,7 @@ pub(super) enum StmtKind {
         then: Block,
         otherwise: Block,
     },
-    /// `while`, `for (;;)`, `do`. What comes before a `for` is a statement before it; `update` runs after the body.
+    /// `while`, `for (;;)`, `do`. The initialization of a `for` is a statement before it; `update` runs after the body.
     While {
         test: Option<ExprId>,
         body: Block,
@@ -325,7 +325,7 @@ pub(super) struct Field {
 pub(super) struct Class {
     pub(super) span: Span,
     pub(super) name: Option<Sym>,
-    /// What it extends and implements, by name or path.
+    /// Its base classes and interfaces, by name or path.
     pub(super) bases: Vec<Sym>,
     pub(super) marks: Vec<Mark>,
     pub(super) fields: Vec<Field>,

@@ -476,7 +476,7 @@ impl Run<'_> {
             return;
         }
         let span = self.module.expr(id).span;
-        // What a call makes of data is a text only if it is built.
+        // The result of a call on data counts as a text only if it is built.
         if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_))
             || value.path.is_some_and(|p| self.paths.is_call(p))
         {

@@ -269,7 +269,7 @@ impl<'m> Run<'m> {
             }
         }
         let is_known = !takers.is_empty();
-        // What has a type is not the data itself.
+        // A parameter with a known type is not the data itself.
         match takers.iter().find_map(|h| h.ty) {
             Some(ty) => v.path = Some(self.paths.root(ty, Root::Known)),
             None => {
@@ -282,7 +282,7 @@ impl<'m> Run<'m> {
         if !is_known {
             let data = self.origin(p.span, "parameter", Proof::Unknown, 0);
             v = v.with(&data);
-            // What has a type with its own entries is a service, not data.
+            // A parameter whose type has entries of its own is a service, not data.
             if let Some(name) = p.name
                 && self.table.named(self.module.word(name)).is_some()
             {

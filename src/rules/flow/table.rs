@@ -2,7 +2,7 @@
 
 use super::{Confidence, FlowLanguage};
 
-/// What a part of a call is.
+/// A part of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Arg(u8),
@@ -16,7 +16,7 @@ pub(super) enum Place {
     Result,
 }
 
-/// What a pattern says about what it matches, by the number in the table's list.
+/// The role of an expression that a pattern matches, with its index in the list of that role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Source(u16),
@@ -95,7 +95,7 @@ pub(super) struct Handler {
     pub(super) when: &'static [Condition],
 }
 
-/// What a call or read gives.
+/// The type of a call or read.
 #[derive(Debug)]
 pub(super) struct Type {
     pub(super) is: &'static str,
@@ -167,7 +167,7 @@ pub(super) struct Table {
     pub(super) usual: &'static [&'static str],
     pub(super) sources: &'static [Source],
     pub(super) handlers: &'static [Handler],
-    /// What a call or read gives.
+    /// The type of a call or read.
     pub(super) types: &'static [Type],
     /// Conventional names of variables, sorted, with numbers of `types`.
     pub(super) names: &'static [(&'static str, u16)],

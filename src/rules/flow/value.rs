@@ -83,7 +83,7 @@ pub(super) struct Taint {
     pub(super) proof: Proof,
     /// Kinds of sinks that the value is harmless for.
     pub(super) clean: u32,
-    /// What happened to it on the way is not known: only sinks of text that helpers build are sure.
+    /// An unknown function processed it: only sinks of text that helpers build are sure.
     pub(super) is_doubted: bool,
     /// The data is a part of a longer text.
     pub(super) is_built: bool,
@@ -100,11 +100,11 @@ pub(super) enum Key {
     Text(Rc<str>),
 }
 
-/// What is in a collection or object.
+/// The contents of a collection or object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Items {
     pub(super) keys: BTreeMap<Key, Value>,
-    /// What is under unknown keys.
+    /// The values under unknown keys.
     pub(super) rest: Option<Value>,
     /// The keys are the indexes 0, 1, 2 … of a list whose items are all known.
     pub(super) is_list: bool,
@@ -144,7 +144,7 @@ impl Items {
     }
 }
 
-/// What a value is, if the file defines it.
+/// The definition of a value in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum What {
     #[default]
@@ -154,7 +154,7 @@ pub(super) enum What {
     Instance(ClassId),
 }
 
-/// What may be in a variable.
+/// The possible values of a variable.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Value {
     pub(super) taints: Taints,
@@ -163,7 +163,7 @@ pub(super) struct Value {
     pub(super) path: Option<PathId>,
     pub(super) items: Option<Rc<Items>>,
     pub(super) what: What,
-    /// What is known of a text, with [`GAP`] for the parts that are not.
+    /// The known parts of a text, with [`GAP`] for the others.
     pub(super) known: Option<Rc<str>>,
 }
 
@@ -509,7 +509,7 @@ fn join_items(a: &Rc<Items>, b: &Rc<Items>) -> Rc<Items> {
     Rc::new(out)
 }
 
-/// Variables at a point of a function. A copy costs nothing until one of the two changes.
+/// Variables at a point of a function. A copy is shared until one of the two changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Env {
     /// Sorted.

@@ -78,7 +78,7 @@ pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
     ("correctness", "correctness-call"),
 ];
 
-/// Paths of scripts that build and release: whoever runs them chooses their arguments, so only data of requests counts.
+/// Paths of scripts that build and release: the person who runs them chooses their arguments, so only data of requests counts.
 const SCRIPTS: &[&str] =
     &["{scripts,script,ci,build,hack,hacking,devtools,docs,doc,benchmarks,benchmark,release,.github}/**"];
 /// Paths that may be those of such scripts: a flow that is not data of a request weighs less.
@@ -94,7 +94,7 @@ const STEP_MAX: usize = 200;
 /// Bytes of a step that are read for that: its white space is folded.
 const STEP_READ: usize = 600;
 
-/// What became of the analysis of a file.
+/// The result of the analysis of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Followed {
     /// It was not needed, or no grammar reads the file, or not all of it.
@@ -137,7 +137,7 @@ fn title(of_rule: &str, origin: ValueOrigin) -> Option<String> {
     of_rule.contains(REQUEST_DATA).then(|| of_rule.replace(REQUEST_DATA, data))
 }
 
-/// What the titles of rules of data flow call the source.
+/// The name of the source in the titles of rules of data flow.
 const REQUEST_DATA: &str = "request data";
 
 impl<'a> Scan<'a> {
@@ -184,7 +184,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns true if a rule of data flow looks at the file.
+    /// Returns true if a rule of data flow applies to the file.
     fn reports(&mut self, rule: u16) -> bool {
         use super::Visitor as _;
         self.reporter.rules.rule(rule).matcher == Matcher::Flow
@@ -325,8 +325,22 @@ fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
 /// Returns the text that the grammar reads, and how many bytes of the file precede it.
 fn readable(languages: Languages, text: &[u8]) -> (Cow<'_, [u8]>, usize) {
     let base = if text.starts_with(MARK) { MARK.len() } else { 0 };
-    let text = &text[base..];
-    if languages.any_of(&["vue"]) { (Cow::Owned(scripts(text)), base) } else { (Cow::Borrowed(text), base) }
+    let text = with_line_feeds(&text[base..]);
+    if languages.any_of(&["vue"]) { (Cow::Owned(scripts(&text)), base) } else { (text, base) }
+}
+
+/// Replaces carriage returns without a line feed by line feeds. Interpreters end lines there, and grammars do not.
+fn with_line_feeds(text: &[u8]) -> Cow<'_, [u8]> {
+    let is_alone = |at: &usize| text.get(at + 1) != Some(&b'\n');
+    let alone: Vec<usize> = memchr::memchr_iter(b'\r', text).filter(is_alone).collect();
+    if alone.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut text = text.to_vec();
+    for at in alone {
+        text[at] = b'\n';
+    }
+    Cow::Owned(text)
 }
 
 /// Returns a page with everything but its scripts replaced by blanks, byte for byte.

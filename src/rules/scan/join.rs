@@ -109,7 +109,7 @@ fn is_of_flow(rules: &RuleSet, f: &Finding) -> bool {
     rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).matcher == Matcher::Flow)
 }
 
-/// What a finding says, and where.
+/// Returns the lines and the weakness of a finding.
 fn flaw(f: &Finding) -> (Option<LineSpan>, Option<u32>) {
     (f.lines().map(|l| LineSpan { columns: None, ..l }), f.cwe())
 }

@@ -36,7 +36,7 @@ struct Reported<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// Takes the parts of a text that have one of the lines. Parts that are not UTF-8 are left out.
+    /// Takes the parts of a text that contain one of the lines. Parts that are not UTF-8 are left out.
     fn new(text: &'a Text, lines: &[RangeInclusive<u32>]) -> Self {
         let parts = match text.whole() {
             Some(bytes) => std::str::from_utf8(bytes).ok().map(|text| Part { text, first: 1 }).into_iter().collect(),
@@ -60,7 +60,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Returns the parts of a patch that have one of the lines.
+/// Returns the parts of a patch that contain one of the lines.
 fn shown<'a>(text: &'a Text, lines: &[RangeInclusive<u32>]) -> Vec<Part<'a>> {
     let mut parts: Vec<Part<'a>> = Vec::new();
     for range in lines {

@@ -192,7 +192,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the severity for one of ast-grep's.
+/// Maps a severity of ast-grep to one of this program.
 fn severity(severity: &Severity) -> &'static str {
     match severity {
         Severity::Error => "major",

@@ -1,4 +1,4 @@
-//! Two backends beside each other, of which one is slow or limits its rate: the other one does not wait for it.
+//! Two backends in one review. If one is slow or limits its rate, the other one does not wait for it.
 
 use crate::loopback::{Reply, Request, Server, Step};
 use crate::support::Repo;

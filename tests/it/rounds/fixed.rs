@@ -266,3 +266,28 @@ fn what_lies_outside_of_what_was_asked_for_is_not_mended() {
         assert_eq!(told(&round(&repo, 3, &["--files", "docs/run.py"], 0)), ["fixed F1 -"]);
     }
 }
+
+#[test]
+fn a_branch_that_is_not_checked_out_is_not_followed_by_another_one() {
+    let repo = Repo::new();
+    repo.stage("README.md", "# Sample\n").commit("first");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("load.py", "import yaml\nconfig = yaml.unsafe_load(text)\n").commit("load");
+    repo.reviewer(&["review", "branch", "--base", "main"]).run(1);
+    repo.git(&["checkout", "-q", "-b", "other", "main"]);
+    repo.stage("z.py", "z = 1\n").commit("other");
+    for args in [&["review", "--follow-up", "latest"][..], &["review", "branch", "--follow-up", "latest"]] {
+        let refused = repo.reviewer(args).run(2).stderr;
+        assert!(refused.contains("is of branch topic, which is not checked out"), "{args:?}: {refused}");
+        assert!(refused.contains("hint: git switch topic"), "{args:?}: {refused}");
+    }
+    let id = repo.reviewer(&["history"]).run(0).stdout.split_whitespace().next().unwrap().to_owned();
+    let by_name = repo.reviewer(&["review", "branch", "topic", "--follow-up", &id]).run(1).stdout;
+    assert!(by_name.contains("1 still present"), "{by_name}");
+    repo.reviewer(&["complete", &id, "--status", "approved"]).run(2);
+    // A branch that continues the reviewed one can fix its findings.
+    repo.git(&["checkout", "-q", "-b", "next", "topic"]);
+    repo.stage("load.py", "import yaml\nconfig = yaml.safe_load(text)\n").commit("fix");
+    let fixed = repo.reviewer(&["review", "--follow-up", &id]).run(0).stdout;
+    assert!(fixed.contains("1 fixed"), "{fixed}");
+}

@@ -15,7 +15,7 @@ use memory::Locals;
 use std::collections::HashMap;
 use tree_sitter::Node;
 
-/// What the lowering of a C file works with.
+/// The state of the lowering of a C file.
 struct C<'l, 't> {
     l: &'l mut Lower<'t>,
     /// Numbers that the file defines with `#define`.

@@ -13,7 +13,7 @@ use super::super::shape::{
 use super::{Lower, child, children, field, fields, has_token, span, stmt};
 use tree_sitter::Node;
 
-/// What the lowering of a C# file works with.
+/// The state of the lowering of a C# file.
 struct CSharp<'l, 't> {
     l: &'l mut Lower<'t>,
     /// Receivers of `?.` around the current expression.

@@ -488,7 +488,7 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if op != Op::Add {
         return two(l, node, op);
     }
-    // The innermost first, so that a long chain is no deep nesting.
+    // The innermost first, so that a long chain does not nest deeply.
     let parts = l.chain(node, "binary_operator", "+");
     let mut left: Option<ExprId> = None;
     for part in parts {

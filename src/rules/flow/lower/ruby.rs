@@ -14,7 +14,7 @@ use super::{Lower, children, field, fields, span, stmt};
 use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
 
-/// What the lowering of a Ruby file works with.
+/// The state of the lowering of a Ruby file.
 struct Ruby<'l, 't, 'n> {
     l: &'l mut Lower<'t>,
     /// Names of methods that the file defines.

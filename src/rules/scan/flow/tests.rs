@@ -177,3 +177,12 @@ fn every_word_has_a_rule_and_every_rule_a_word() {
         assert!(words_of(id).next().is_some(), "{id}");
     }
 }
+
+#[test]
+fn carriage_returns_alone_end_lines_of_a_flow() {
+    // git shows such a file as one line.
+    let text = handler(&[SOURCE, QUERY, SINK]).replace('\n', "\r");
+    let found = scan(None, &text);
+    assert_eq!(places(&found), [sql(1)]);
+    assert_eq!(found[0].quote(), "cursor.execute(query)");
+}
