@@ -6,6 +6,7 @@
 mod cache;
 mod grammar;
 mod imports;
+mod standard;
 mod walk;
 
 use crate::diff::RepoPath;
@@ -110,6 +111,8 @@ pub struct Symbols {
     /// Names by which this file knows what it imports, where they are other ones: `read_config` for
     /// `from x import load as read_config`, with the name at the definition.
     pub renamed: BTreeMap<String, String>,
+    /// Names that the file imports from the standard library, as that defines them.
+    pub standard: BTreeSet<String>,
 }
 
 /// Returns the grammar of a file, by its name.

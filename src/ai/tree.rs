@@ -13,7 +13,7 @@ use crate::policy::Policy;
 use crate::rules::RuleSet;
 use crate::symbols::{Cache, Symbols};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,6 +69,8 @@ const MOST_DRAFT: usize = 1 << 20;
 struct Listing {
     /// In byte order.
     paths: Vec<RepoPath>,
+    /// Of the worktree, the files of `paths` that a sparse checkout left out.
+    left_out: HashSet<RepoPath>,
     /// Not all files are in it.
     cut: bool,
 }
@@ -242,6 +244,11 @@ impl<'r> Tree<'r> {
         }
         let mut reader = self.reader.borrow_mut();
         let (mut paths, cut) = reader.files(&self.state, MAX_PATHS)?;
+        let left_out = match self.state {
+            State::Worktree => reader.files_left_out(MAX_PATHS.saturating_sub(paths.len()))?,
+            _ => Vec::new(),
+        };
+        paths.extend(left_out.iter().cloned());
         for path in &self.new {
             if reader.mode(&self.state, path)?.is_some_and(|m| m != diff::FileMode::Symlink) {
                 paths.push(path.clone());
@@ -250,7 +257,8 @@ impl<'r> Tree<'r> {
         paths.retain(|p| is_plain(p) && !redact::is_sensitive(p) && !self.policy.is_some_and(|y| y.is_record(p)));
         paths.sort_unstable();
         paths.dedup();
-        Ok(self.listing.get_or_init(|| Listing { paths, cut }))
+        let left_out = left_out.into_iter().collect();
+        Ok(self.listing.get_or_init(|| Listing { paths, left_out, cut }))
     }
 
     /// Returns a file's text: every secret replaced, every hidden character visible, line for line.
@@ -273,13 +281,15 @@ impl<'r> Tree<'r> {
         if redact::is_sensitive(path) {
             return Err(Unread::Sensitive);
         }
-        if self.listing().map_err(Unread::Failed)?.paths.binary_search(path).is_err() {
+        let listing = self.listing().map_err(Unread::Failed)?;
+        if listing.paths.binary_search(path).is_err() {
             return Err(Unread::Absent);
         }
+        let state = if listing.left_out.contains(path) { &State::Index } else { &self.state };
         if self.read.get() >= MAX_READ {
             return Err(Unread::Exhausted);
         }
-        let bytes = self.reader.borrow_mut().read(&self.state, path, MAX_FILE).map_err(|e| match e.kind {
+        let bytes = self.reader.borrow_mut().read(state, path, MAX_FILE).map_err(|e| match e.kind {
             crate::error::Kind::Usage => Unread::TooLarge,
             crate::error::Kind::Incomplete => Unread::Failed(e),
         })?;

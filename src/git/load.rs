@@ -411,6 +411,36 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
+    /// Lists the regular files that git tracks and that a sparse checkout left out of the worktree, at most `max`. The
+    /// worktree has them as the index does.
+    ///
+    /// # Errors
+    /// Incomplete: the index or a tree is missing or corrupt.
+    pub fn files_left_out(&mut self, max: usize) -> Result<Vec<RepoPath>> {
+        use gix::index::entry::Flags;
+        let index = self.owner.index()?;
+        let backing = index.path_backing();
+        let mut out = Vec::new();
+        for e in index.entries().iter().filter(|e| e.stage_raw() == 0 && e.flags.contains(Flags::SKIP_WORKTREE)) {
+            let path = e.path_in(backing);
+            match super::staged::mode_of(e.mode) {
+                None => tree::files(&self.repo, e.id, path.to_vec(), max, &mut out)?,
+                Some(FileMode::Regular | FileMode::Executable) => {
+                    // A file can come back, for example during a merge.
+                    if matches!(self.content()?.files().stat(path), Ok(None)) {
+                        out.push(path.to_vec());
+                    }
+                }
+                Some(_) => {}
+            }
+            if out.len() >= max {
+                break;
+            }
+        }
+        out.truncate(max);
+        Ok(out.into_iter().map(RepoPath::new).collect())
+    }
+
     /// Tells whether git tracks a path: whether the index has it.
     pub fn is_tracked(&mut self, path: &RepoPath) -> Result<bool> {
         Ok(self.in_index(path.as_bytes())?.is_some())

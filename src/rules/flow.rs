@@ -19,14 +19,17 @@ mod shape;
 mod sink;
 mod start;
 mod table;
+mod trigger;
 #[cfg(test)]
 mod tests;
 mod value;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use table::{Role, Table};
+use table::Table;
 use tree_sitter::{Language, ParseOptions, Parser, Tree};
+
+pub use trigger::{has_sink, may_match, touches};
 
 /// Bytes of a file that is analysed.
 const MOST_BYTES: usize = 1 << 20;
@@ -265,27 +268,6 @@ pub struct Analysis {
     pub bytes_parsed: usize,
 }
 
-/// Bytes of a script that its lowering turns into calls with names of the tables: keys that are data, slow
-/// expressions, comparisons of secrets.
-const STAND_INS: [&[u8]; 8] = [b"][", b")+", b")*", b"createHmac", b"signature", b"Math.random", b"api-key", b"href"];
-
-/// Returns true if the file may contain a sink or a call of interest.
-pub fn may_match(language: FlowLanguage, text: &[u8]) -> bool {
-    has_stand_in(language, text) || has_word(language, text, |role| matches!(role, Role::Sink(_) | Role::Call(_)))
-}
-
-/// Returns true if a text has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
-/// complete a flow.
-pub fn touches(language: FlowLanguage, text: &[u8]) -> bool {
-    has_stand_in(language, text)
-        || has_word(language, text, |role| !matches!(role, Role::Type(_) | Role::Propagator(_)))
-}
-
-/// Returns true if a text has the name of a sink: the analysis knows where its data goes.
-pub fn has_sink(language: FlowLanguage, text: &[u8]) -> bool {
-    has_word(language, text, |role| matches!(role, Role::Sink(_)))
-}
-
 /// Returns the words of the rules that the tables name for calls.
 pub fn call_words() -> impl Iterator<Item = &'static str> {
     let all = [
@@ -299,40 +281,6 @@ pub fn call_words() -> impl Iterator<Item = &'static str> {
         FlowLanguage::C,
     ];
     all.into_iter().flat_map(|language| Table::of(language).calls).map(|call| call.rule)
-}
-
-/// Returns true if a text has what its lowering turns into a call of the tables.
-fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
-    match language {
-        // `<?= … ?>` is an `echo`.
-        FlowLanguage::Php => memchr::memmem::find(text, b"<?=").is_some(),
-        FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => {
-            STAND_INS.iter().any(|w| memchr::memmem::find(text, w).is_some())
-        }
-        _ => false,
-    }
-}
-
-/// Returns true if a word of the text ends a pattern with such a role.
-fn has_word(language: FlowLanguage, text: &[u8], counts: fn(Role) -> bool) -> bool {
-    let table = Table::of(language);
-    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-    let ends = |word: &str| table.ending(word).iter().any(|p| counts(p.role));
-    let mut at = 0;
-    while let Some(first) = text.get(at) {
-        let rest = text.get(at..).unwrap_or_default();
-        let len = rest.iter().take_while(|b| is_word(**b)).count();
-        let is_end = match rest.get(..len).and_then(|w| std::str::from_utf8(w).ok()) {
-            Some("") => *first == b'`' && ends("`"),
-            Some(word) => ends(word),
-            None => false,
-        };
-        if is_end {
-            return true;
-        }
-        at += len.max(1);
-    }
-    false
 }
 
 fn is_word(b: u8) -> bool {

@@ -142,23 +142,27 @@ struct Facts {
 #[derive(Debug)]
 pub(super) struct Origins<'t> {
     text: &'t [u8],
-    /// With the facts about lines by the offset of their end.
-    sources: Vec<(&'static Compiled, HashMap<usize, Facts>)>,
+    languages: Languages,
+    /// With the facts about lines by the offset of their end. `None` before the first question: most texts have no match
+    /// whose origin matters, and the expressions take a millisecond to compile.
+    sources: Option<Vec<(&'static Compiled, HashMap<usize, Facts>)>>,
 }
 
 impl<'t> Origins<'t> {
     pub(super) fn new(text: &'t [u8], languages: Languages) -> Self {
-        Self { text, sources: sources(languages).into_iter().map(|s| (s, HashMap::new())).collect() }
+        Self { text, languages, sources: None }
     }
 
     /// Returns true if the line of a match uses a value from outside, in one of the languages of the file.
     pub(super) fn is_outside(&mut self, line: &Range<usize>) -> bool {
         let (text, statement) = (self.text, &self.text[line.clone()]);
-        if self.sources.iter().any(|(s, _)| s.reads_outside(statement)) {
+        let with_facts = || sources(self.languages).into_iter().map(|s| (s, HashMap::new())).collect();
+        let sources = self.sources.get_or_insert_with(with_facts);
+        if sources.iter().any(|(s, _)| s.reads_outside(statement)) {
             return true;
         }
         let names = names(used_part(statement));
-        for (s, known) in &mut self.sources {
+        for (s, known) in sources {
             let search = Search { before: line.start, loads_file: s.loads_file.is_match(statement), names: &names };
             if is_given(text, s, known, &search) {
                 return true;

@@ -1,7 +1,7 @@
 //! Walks a syntax tree once and collects definitions and uses.
 
 use super::grammar::{Grammar, NameIn, Role, Table};
-use super::{Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value, imports};
+use super::{Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value, imports, standard};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::ops::Range;
@@ -70,7 +70,7 @@ pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
     let table = grammar.table();
     let tree = parse(table, text)?;
     let outer = HashSet::from([tree.root_node().id()]);
-    let mut reader = Reader { grammar, table, text, symbols: Symbols::default(), outer, taken: HashSet::new() };
+    let mut reader = Reader { grammar, table, text, symbols: Symbols::default(), outer, taken: HashSet::new(), is_standard: false };
     reader.walk(&tree);
     reader.symbols.blocks.sort_by_key(|b| (*b.lines.start(), std::cmp::Reverse(*b.lines.end())));
     reader.symbols.definitions.sort_by_key(|d| (*d.lines.start(), std::cmp::Reverse(*d.lines.end())));
@@ -101,6 +101,8 @@ struct Reader<'t> {
     outer: HashSet<usize>,
     /// First bytes of the names of definitions, calls and types: no mentions.
     taken: HashSet<usize>,
+    /// The current import is one from the standard library.
+    is_standard: bool,
 }
 
 impl Reader<'_> {
@@ -117,8 +119,9 @@ impl Reader<'_> {
             let outer = wrapped.last().copied().flatten();
             self.block(node, parents.last().copied());
             importing = importing.filter(|depth| parents.len() > *depth);
-            if self.table.role(node.kind_id()) == Some(Role::Import) {
-                importing.get_or_insert(parents.len());
+            if self.table.role(node.kind_id()) == Some(Role::Import) && importing.is_none() {
+                importing = Some(parents.len());
+                self.is_standard = standard::is_standard(node, self.text);
             }
             let inner = match importing {
                 Some(_) => self.import(node),
@@ -158,7 +161,7 @@ impl Reader<'_> {
         match self.table.role(node.kind_id()) {
             Some(Role::Wrapper) => return Some(wrapper.unwrap_or_else(|| first(node))),
             Some(Role::Define(kind, NameIn::Assigned { left, right })) => {
-                imports::required(node, self.text).into_iter().for_each(|names| self.rename(names));
+                self.require(node);
                 if let Some(kind) = assigned(node, right, kind)
                     && let Some(name) = node.child_by_field_name(left).and_then(|n| self.last_name(n))
                 {
@@ -216,11 +219,28 @@ impl Reader<'_> {
     fn import(&mut self, node: Node<'_>) -> Option<u32> {
         if node.child_count() == 0 && node.is_named() {
             self.keep_import(node);
+            if self.is_standard {
+                self.keep_standard(node);
+            }
         }
         if let Some(names) = imports::renamed(node) {
             self.rename(names);
         }
         None
+    }
+
+    /// Collects the names that a declaration takes from `require("…")`.
+    fn require(&mut self, declaration: Node<'_>) {
+        imports::required(declaration, self.text).into_iter().for_each(|names| self.rename(names));
+        if standard::is_standard(declaration, self.text) {
+            standard::required_names(declaration).into_iter().for_each(|name| self.keep_standard(name));
+        }
+    }
+
+    /// Keeps a name that the standard library defines.
+    fn keep_standard(&mut self, node: Node<'_>) {
+        let name = self.text.get(node.byte_range()).and_then(name_of);
+        self.symbols.standard.extend(name.filter(|_| self.symbols.standard.len() < MOST));
     }
 
     /// Keeps the name that an import gives to what it imports.

@@ -69,6 +69,8 @@ struct Hit {
 #[derive(Default)]
 struct Source {
     imports: BTreeSet<String>,
+    /// As in [`Symbols`].
+    standard: BTreeSet<String>,
     /// The owners of changed members that it mentions.
     owners: HashSet<String>,
 }
@@ -80,15 +82,25 @@ impl Source {
             || self.owners.contains(&changed.owner)
             || changed.owner.is_empty() && self.imports.contains(&stem(own))
     }
+
+    /// Returns true if a name in this file is the one of the standard library, and not that of a changed file.
+    fn means_standard(&self, name: &str, own: &RepoPath) -> bool {
+        self.standard.contains(name) && !names_file(&self.imports, own)
+    }
 }
 
 /// Returns true if a file with these symbols can import what another file defines: it names that file or one of its folders,
 /// which can export what its files define.
 pub(in crate::ai) fn imports(symbols: &Symbols, path: &RepoPath) -> bool {
+    names_file(&symbols.imports, path)
+}
+
+/// Returns true if one of the names of imports is that of a file or of one of its folders.
+fn names_file(imports: &BTreeSet<String>, path: &RepoPath) -> bool {
     let mut folders: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
     folders.pop();
-    let is_named = |folder: &[u8]| symbols.imports.contains(String::from_utf8_lossy(folder).as_ref());
-    symbols.imports.contains(&stem(path)) || folders.into_iter().any(is_named)
+    let is_named = |folder: &[u8]| imports.contains(String::from_utf8_lossy(folder).as_ref());
+    imports.contains(&stem(path)) || folders.into_iter().any(is_named)
 }
 
 /// Returns the name by which imports know a file: without its extension, or that of the folder.
@@ -306,7 +318,7 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     let is_test = rules::is_test_path(path.as_bytes());
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> = text.lines().collect();
-    let file = Rc::new(Source { imports: symbols.imports.clone(), owners: owners(symbols, wanted) });
+    let file = Rc::new(Source { imports: symbols.imports.clone(), standard: symbols.standard.clone(), owners: owners(symbols, wanted) });
     let definition = |line: u32, lines: Vec<RangeInclusive<u32>>| Hit {
         path: path.clone(),
         lines,
@@ -476,6 +488,9 @@ impl Builder<'_, '_, '_> {
             if is_renamed {
                 all.retain(|hit| hit.path != *own && imports(symbols, &hit.path));
             }
+            if symbols.standard.contains(&used.name) {
+                all.retain(|hit| imports(symbols, &hit.path));
+            }
         }
         if all.len() > MAX_DEFINITIONS {
             // Of many, those in the same folder are the likely ones.
@@ -541,6 +556,7 @@ impl Builder<'_, '_, '_> {
             .iter()
             .filter(|hit| symbols::share_names(&own, &hit.path))
             .filter(is_reached)
+            .filter(|hit| hit.path == own || !hit.file.means_standard(&changed.name, &own))
             // Programs do not call tests.
             .filter(|hit| hit.is_test || !rules::is_test_path(own.as_bytes()))
             .collect();

@@ -173,8 +173,8 @@ fn the_result_is_the_same_every_time() {
 
 #[test]
 fn files_without_sinks_are_not_parsed() {
-    assert!(!may_match(FlowLanguage::Python, b"total = price * 3\n"));
-    assert!(may_match(FlowLanguage::Python, b"os.system(x)\n"));
+    assert!(!may_match(FlowLanguage::Python, b"total = price * 3\n", b""));
+    assert!(may_match(FlowLanguage::Python, b"os.system(x)\n", b"os.system(x)\n"));
 }
 
 #[test]
@@ -182,4 +182,21 @@ fn kinds_are_in_the_order_of_the_tables() {
     assert_eq!(Kind::ALL.first().map(|k| k.name()), Some("sql"));
     assert_eq!(Kind::ALL.last().map(|k| k.name()), Some("csv"));
     assert_eq!(Kind::ALL.len(), 26);
+}
+
+#[test]
+fn a_file_without_the_module_of_a_call_is_not_parsed() {
+    let python = |text: &str| may_match(FlowLanguage::Python, text.as_bytes(), text.as_bytes());
+    assert!(python("import subprocess\nsubprocess.run(x, shell=True)\n"));
+    assert!(!python("import threading\nworker.run(x)\n"));
+    assert!(!python("import subprocess\nrun = x\n"), "no call");
+    // The module can have another name.
+    assert!(python("import subprocess as sp\nsp.run(x, shell=True)\n"));
+}
+
+#[test]
+fn a_sink_that_needs_data_of_requests_counts_only_in_files_that_can_have_some() {
+    let python = |text: &str| may_match(FlowLanguage::Python, text.as_bytes(), text.as_bytes());
+    assert!(!python("import os\nos.chdir(x)\n"));
+    assert!(python("import os\nfrom flask import request\nos.chdir(request.args['x'])\n"));
 }

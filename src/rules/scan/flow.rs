@@ -308,18 +308,19 @@ fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
 /// Returns true if the change can complete a flow: it adds a sink, or it touches a source, a sanitizer or a sink of a file
 /// that has a sink.
 fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
-    let mut size = 0;
+    let (mut size, file) = (0, change.new.known());
     for block in change.added() {
         size += block.text.len();
-        if flow::may_match(language, block.text) {
+        if flow::may_match(language, block.text, file) {
             return true;
         }
     }
     if size == change.new.size() {
         return false;
     }
-    let is_touched = change.added().chain(change.removed()).any(|b| flow::touches(language, b.text));
-    is_touched && flow::may_match(language, change.new.known())
+    let is_touched = change.added().any(|b| flow::touches(language, b.text, file))
+        || change.removed().any(|b| flow::touches(language, b.text, change.old.known()));
+    is_touched && flow::may_match(language, file, file)
 }
 
 /// Returns the text that the grammar reads, and how many bytes of the file precede it.
@@ -403,7 +404,7 @@ fn exposed<'f>(
     flows: Vec<&'f Flow>,
 ) -> Vec<&'f Flow> {
     let Some(old) = change.old.whole().filter(|old| !old.is_empty()) else { return Vec::new() };
-    if !change.removed().any(|b| flow::touches(language, b.text)) {
+    if !change.removed().any(|b| flow::touches(language, b.text, old)) {
         return Vec::new();
     }
     let (text, base) = readable(languages, old);

@@ -221,3 +221,68 @@ fn files_that_a_partial_clone_does_not_have_are_named() {
     let prompt = project.prompt();
     assert!(prompt.contains("use of charge in show_3") && !prompt.contains("could not be read"), "{prompt}");
 }
+
+#[test]
+fn files_that_a_sparse_checkout_left_out_are_searched() {
+    for is_sparse_index in [false, true] {
+        let project = Project::new();
+        let text = |body: &str| format!("def charge(total):\n{}    return {body}\n", filler("x", 5));
+        let caller = "from src.a import charge\n\n\ndef show_all():\n    return charge(1)\n";
+        project.repo.stage("src/a.py", text("total")).stage("web/view.py", caller).commit("one");
+        project.repo.git(&["config", "index.sparse", if is_sparse_index { "true" } else { "false" }]);
+        project.repo.git(&["sparse-checkout", "set", "--cone", "src"]);
+        assert!(!project.repo.path().join("web").exists());
+        project.repo.write("src/a.py", text("total + 1"));
+        project.repo.reviewer(&["review", "unstaged", "--no-save", "--no-cache"]).run(0);
+        let prompt = project.server.questions()[0].prompt();
+        assert!(prompt.contains("web/view.py:4-5: use of charge in show_all"), "{prompt}");
+    }
+}
+
+#[test]
+fn a_name_of_the_standard_library_is_not_one_of_the_repository() {
+    let cases = [
+        (
+            "py",
+            ("class Pathway:\n    def up(self):\n        pass\n", "x = Pathway(N)\n"),
+            ("from pathlib import Pathway", "from lib.own import Pathway"),
+        ),
+        (
+            "ts",
+            ("export class Pathway {\n  up() {}\n}\n", "x = new Pathway(N)\n"),
+            ("import { Pathway } from 'node:path'", "import { Pathway } from './own'"),
+        ),
+        (
+            "js",
+            ("class Pathway {\n  up() {}\n}\n", "x = new Pathway(N)\n"),
+            ("const { Pathway } = require('fs')", "const { Pathway } = require('./own')"),
+        ),
+        (
+            "rs",
+            ("pub struct Pathway {\n    up: u8,\n}\n", "fn f(x: Pathway) -> u8 {\n    N\n}\n"),
+            ("use std::path::Pathway;", "use crate::own::Pathway;"),
+        ),
+        (
+            "kt",
+            ("class Pathway {\n    val up = 1\n}\n", "val x = Pathway(N)\n"),
+            ("import java.nio.Pathway", "import lib.own.Pathway"),
+        ),
+    ];
+    for (extension, (library, used), (standard, own)) in cases {
+        for (import, is_shown) in [(standard, false), (own, true)] {
+            let project = Project::new();
+            let (path, definition) = (format!("lib/main.{extension}"), format!("lib/own.{extension}"));
+            let text = |n: &str| format!("{import}\n\n{}", used.replace('N', n));
+            project.repo.stage(&definition, library).stage(&path, text("1")).commit("one");
+            project.repo.stage(&path, text("2"));
+            let prompt = project.prompt();
+            let shown = prompt.contains(&format!("{definition}:1-"));
+            assert_eq!(shown, is_shown, "{import}: {prompt}");
+            // The same the other way round: a change of the definition shows its uses.
+            project.repo.commit("two");
+            project.repo.stage(&definition, library.replace("up", "down"));
+            let prompt = project.prompt();
+            assert!(is_shown || !prompt.contains(&format!("{path}:")), "{import}: {prompt}");
+        }
+    }
+}

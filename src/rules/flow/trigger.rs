@@ -1,0 +1,257 @@
+//! Decides by words alone whether a change can complete a flow, so that most files are never parsed.
+//!
+//! A pattern of the tables counts if its last word is in the text, followed by a parenthesis if it is a call, and if the file
+//! has the word before the last one (`requests` of `requests.get()`), or a word that makes a value of that type.
+
+use super::table::{Handler, Pattern, Role, Sink, Table};
+use super::{FlowLanguage, is_word};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
+
+/// Bytes that a lowering turns into calls with names of the tables, by language: keys that are data, slow expressions,
+/// comparisons of secrets, memory.
+fn stand_ins(language: FlowLanguage) -> &'static [&'static [u8]] {
+    match language {
+        FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => {
+            &[b"][", b")+", b")*", b"createHmac", b"signature", b"Math.random", b"api-key", b"href"]
+        }
+        // `<?= … ?>` is an `echo`.
+        FlowLanguage::Php => &[b"<?="],
+        FlowLanguage::CSharp => &[b"Regex", b"Random", b"[HttpPost", b"ignature", b"Hmac", b"HMAC", b".Text", b"xml"],
+        FlowLanguage::Ruby => &[b")+", b")*", b"validates", b"permit", b"ignature", b"hmac", b"rand"],
+        FlowLanguage::C | FlowLanguage::Cpp => &[
+            b"alloc",
+            b"free",
+            b"cpy",
+            b"strcat",
+            b"printf",
+            b"sizeof",
+            b"access",
+            b"setuid",
+            b"rand",
+            b"getenv",
+            b"char ",
+            b"<=",
+            b"return &",
+            b"cmp",
+        ],
+        _ => &[],
+    }
+}
+
+/// Words that call without parentheses.
+const STATEMENTS: [&str; 9] =
+    ["die", "echo", "exit", "include", "include_once", "print", "require", "require_once", "return"];
+
+/// Words that name what a file uses.
+const IMPORTS: [&str; 7] = ["import", "require", "using", "use", "include", "from", "package"];
+
+/// Levels of types that make types.
+const LEVELS: u32 = 4;
+
+/// Returns true if a text can contain a sink or a call of interest. `file`: the whole file, with its imports.
+pub fn may_match(language: FlowLanguage, text: &[u8], file: &[u8]) -> bool {
+    if has_stand_in(language, text) {
+        return true;
+    }
+    let file = File::new(language, file);
+    let mut has_weak = false;
+    for found in file.candidates(text) {
+        match found.role {
+            Role::Call(_) => return true,
+            Role::Sink(at) if file.table.sinks.get(usize::from(at)).is_none_or(reports_unknown) => return true,
+            Role::Sink(_) => has_weak = true,
+            _ => {}
+        }
+    }
+    // The other sinks need data from outside. What a handler returns is a page.
+    has_weak && file.has_source() || file.is_returned(text)
+}
+
+/// Returns true if a text has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
+/// complete a flow. `file`: the whole file, with its imports.
+pub fn touches(language: FlowLanguage, text: &[u8], file: &[u8]) -> bool {
+    let counts = |p: &Pattern| !matches!(p.role, Role::Type(_) | Role::Propagator(_));
+    has_stand_in(language, text) || File::new(language, file).candidates(text).any(counts)
+}
+
+/// Returns true if a text has the name of a sink: the analysis knows where its data goes.
+pub fn has_sink(language: FlowLanguage, text: &[u8]) -> bool {
+    let table = Table::of(language);
+    words(text).any(|w| table.ending(w.text).iter().any(|p| matches!(p.role, Role::Sink(_))))
+}
+
+/// Returns true if a text has what its lowering turns into a call of the tables.
+fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
+    stand_ins(language).iter().any(|bytes| memchr::memmem::find(text, bytes).is_some())
+}
+
+/// Returns true if values of unknown origin are reported for a sink.
+fn reports_unknown(sink: &Sink) -> bool {
+    sink.unknown != Some(false)
+}
+
+/// A word of a text, and the bytes around it.
+#[derive(Clone, Copy)]
+struct Word<'t> {
+    text: &'t str,
+    /// The byte before it, and the next one that is not a blank.
+    before: Option<u8>,
+    after: Option<u8>,
+}
+
+impl Word<'_> {
+    /// Returns true if the word can be called here.
+    fn is_called(&self, language: FlowLanguage) -> bool {
+        matches!(language, FlowLanguage::Ruby | FlowLanguage::Cpp)
+            || matches!(self.before, Some(b'[' | b'@'))
+            || matches!(self.after, Some(b'(' | b'<' | b'{' | b'[' | b'`' | b'!' | b'?' | b'"' | b'\'' | b'\n' | b'\r'))
+            || STATEMENTS.contains(&self.text)
+    }
+}
+
+/// Returns the words of a text. A back-tick is one, too.
+fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < text.len() {
+            let start = at;
+            let len = text[start..].iter().take_while(|b| is_word(**b)).count();
+            at += len.max(1);
+            let end = if len == 0 && text[start] == b'`' { start + 1 } else { start + len };
+            if let Ok(word) = std::str::from_utf8(&text[start..end])
+                && !word.is_empty()
+            {
+                let before = start.checked_sub(1).map(|i| text[i]);
+                let after = text[end..].iter().copied().find(|b| !matches!(b, b' ' | b'\t'));
+                return Some(Word { text: word, before, after });
+            }
+        }
+        None
+    })
+}
+
+/// A file whose words decide which patterns can match.
+struct File<'t> {
+    language: FlowLanguage,
+    table: &'static Table,
+    text: &'t [u8],
+    /// The words of the tables that the file has.
+    known: OnceCell<HashSet<&'t str>>,
+    /// By type: whether the file can have a value of it.
+    types: RefCell<HashMap<&'static str, bool>>,
+}
+
+impl<'t> File<'t> {
+    fn new(language: FlowLanguage, text: &'t [u8]) -> Self {
+        Self { language, table: Table::of(language), text, known: OnceCell::new(), types: RefCell::default() }
+    }
+
+    /// Returns the patterns that a part of the file can match.
+    fn candidates<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = &'static Pattern> + 's {
+        words(part).flat_map(move |word| {
+            let named = self.table.ending(word.text).iter().filter(move |p| self.may_be(p, word));
+            named.chain(self.indexed(word))
+        })
+    }
+
+    /// Returns the patterns that an index or key of a word can match: `session.[]=()` for `session[`.
+    fn indexed(&self, word: Word<'_>) -> impl Iterator<Item = &'static Pattern> {
+        let ends: &[&str] = if word.after == Some(b'[') { &["[]", "[]="] } else { &[] };
+        let of_word = word.text.to_owned();
+        let patterns = ends.iter().flat_map(|end| self.table.ending(end));
+        patterns.filter(move |p| !p.prefix.is_empty() && last_of(p.prefix) == of_word)
+    }
+
+    fn may_be(&self, pattern: &'static Pattern, word: Word<'_>) -> bool {
+        let is_called = !pattern.call || pattern.new || word.is_called(self.language);
+        is_called && (pattern.prefix.is_empty() || self.may_have(pattern.prefix, word))
+    }
+
+    /// Returns true if the file can have a value or a module of this path before a word.
+    fn may_have(&self, prefix: &'static str, word: Word<'_>) -> bool {
+        // A snippet without imports means the usual modules, and the names of C# need no import in the file.
+        let is_member = matches!(word.before, Some(b'.' | b'>' | b':' | b'?'));
+        if !is_member && self.language == FlowLanguage::CSharp {
+            return true;
+        }
+        if !is_member && !IMPORTS.iter().any(|w| self.words().contains(w)) {
+            return true;
+        }
+        self.has_value_of(prefix, LEVELS)
+    }
+
+    /// Returns true if the file has the last word of a path, or a word that makes a value of that type.
+    fn has_value_of(&self, path: &'static str, levels: u32) -> bool {
+        let last = last_of(path);
+        if last.is_empty() || self.words().contains(last) {
+            return true;
+        }
+        if let Some(known) = self.types.borrow().get(path) {
+            return *known;
+        }
+        self.types.borrow_mut().insert(path, false);
+        let can = levels > 0 && self.can_make(path, levels - 1);
+        self.types.borrow_mut().insert(path, can);
+        can
+    }
+
+    /// Returns true if the file has a word that makes a value of a type: a call, a conventional name, a handler's parameter.
+    fn can_make(&self, ty: &'static str, levels: u32) -> bool {
+        let is_of = |at: u16| self.table.types.get(usize::from(at)).is_some_and(|t| t.is == ty);
+        let makes = |p: &&Pattern| matches!(p.role, Role::Type(at) if is_of(at)) && self.words().contains(p.last);
+        self.table.names.iter().any(|(name, at)| is_of(*at) && self.words().contains(name))
+            || self.table.handlers.iter().any(|h| h.ty == Some(ty))
+            || self
+                .table
+                .patterns
+                .iter()
+                .filter(makes)
+                .any(|p| p.prefix.is_empty() || self.has_value_of(p.prefix, levels))
+    }
+
+    /// Returns true if the file can have data from outside.
+    fn has_source(&self) -> bool {
+        let is_source = |p: &Pattern| matches!(p.role, Role::Source(_));
+        let by_parameter =
+            |h: &Handler| [h.param_type, h.param_name, h.function, h.returns].into_iter().any(|n| self.has_any(n));
+        self.has_handler() || self.table.handlers.iter().any(by_parameter) || self.candidates(self.text).any(is_source)
+    }
+
+    /// Returns true if the file names a function as a handler of requests.
+    fn has_handler(&self) -> bool {
+        let marks = |h: &Handler| {
+            [h.decorator, h.annotation, h.base, h.class_annotation, h.callee]
+                .into_iter()
+                .any(|names| self.has_any(names))
+        };
+        self.table.handlers.iter().any(marks)
+    }
+
+    /// Returns true if a text can be the end of a handler that returns a page. In Ruby that is its last expression.
+    fn is_returned(&self, text: &[u8]) -> bool {
+        let returns = match self.language {
+            FlowLanguage::Python | FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp => {
+                words(text).any(|word| word.text == "return")
+            }
+            FlowLanguage::Ruby => return self.words().contains("sinatra"),
+            _ => false,
+        };
+        returns && self.has_handler()
+    }
+
+    /// Returns true if the file has the last word of one of some paths.
+    fn has_any(&self, paths: &[&'static str]) -> bool {
+        paths.iter().any(|path| self.words().contains(last_of(path)))
+    }
+
+    fn words(&self) -> &HashSet<&'t str> {
+        self.known.get_or_init(|| words(self.text).map(|w| w.text).collect())
+    }
+}
+
+/// Returns the last word of a path: `get` of `requests.get`, `exec` of `os/exec`.
+fn last_of(path: &'static str) -> &'static str {
+    path.rsplit(['.', '/', '\\', '*', '-', '(', ')']).find(|word| !word.is_empty()).unwrap_or("")
+}

@@ -1,0 +1,82 @@
+//! Names that a file imports from the standard library of its language. Their definitions are not in the repository.
+
+use tree_sitter::Node;
+
+/// The modules of the Python standard library that export names which repositories define, too
+/// (<https://docs.python.org/3/py-modindex.html>).
+const PYTHON: &str = "\
+    __future__ abc argparse array ast asyncio base64 bisect bz2 calendar cmd code codecs collections colorsys \
+    concurrent configparser contextlib contextvars copy csv ctypes curses dataclasses datetime dbm decimal \
+    difflib dis doctest email enum errno faulthandler fcntl filecmp fileinput fnmatch fractions ftplib \
+    functools gc getopt getpass gettext glob graphlib gzip hashlib heapq hmac html http imaplib importlib \
+    inspect io ipaddress itertools json keyword linecache locale logging lzma mailbox marshal math mimetypes \
+    mmap multiprocessing netrc numbers operator os pathlib pdb pickle pkgutil platform plistlib poplib \
+    posixpath pprint profile pty pwd queue random re readline reprlib sched secrets select selectors shelve \
+    shlex shutil signal smtplib socket socketserver sqlite3 ssl stat statistics string stringprep struct \
+    subprocess sys sysconfig syslog tarfile tempfile termios textwrap threading time timeit tkinter token \
+    tokenize tomllib trace traceback tracemalloc tty types typing unicodedata unittest urllib uuid venv \
+    warnings wave weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
+
+/// The modules of Node.js (<https://nodejs.org/api/module.html#modulebuiltinmodules>). A package of the same name is never
+/// found under it.
+const NODE: &str = "\
+    assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns \
+    domain events fs http http2 https inspector module net os path perf_hooks process querystring readline repl \
+    stream string_decoder timers tls trace_events tty url util v8 vm wasi worker_threads zlib";
+
+/// Returns true for an import from the standard library. `import`: the whole statement, or the declaration of a variable
+/// with the value `require("…")`.
+pub(super) fn is_standard(import: Node<'_>, text: &[u8]) -> bool {
+    let field = |name: &str| import.child_by_field_name(name);
+    match import.kind() {
+        // Python.
+        "import_from_statement" => starts_with(field("module_name"), text, PYTHON),
+        // JavaScript and TypeScript.
+        "import_statement" => field("source").is_some_and(|source| is_of_node(source, text)),
+        "variable_declarator" => required(import).is_some_and(|source| is_of_node(source, text)),
+        // Java. Packages of `javax` can be of other vendors.
+        "import_declaration" => starts_with(import.named_child(0), text, "java"),
+        // Kotlin.
+        "import" => starts_with(import.named_child(0), text, "java kotlin"),
+        // Rust.
+        "use_declaration" => starts_with(field("argument"), text, "std core alloc"),
+        _ => false,
+    }
+}
+
+/// Returns the names that a declaration with the value `require("…")` takes from its module, as the module knows them:
+/// `join` and `sep` of `const { join, sep: separator } = require("path")`.
+pub(super) fn required_names(declaration: Node<'_>) -> Vec<Node<'_>> {
+    let field = |name: &str| declaration.child_by_field_name(name);
+    let property = field("value").and_then(|value| value.child_by_field_name("property"));
+    let Some(pattern) = field("name").filter(|name| name.kind() == "object_pattern") else {
+        return property.into_iter().collect();
+    };
+    let mut cursor = pattern.walk();
+    let names = pattern.named_children(&mut cursor).map(|child| child.child_by_field_name("key").unwrap_or(child));
+    names.filter(|name| name.child_count() == 0).collect()
+}
+
+/// Returns true if the first name of a path such as `os.path` or `std::path` is one of some words.
+fn starts_with(path: Option<Node<'_>>, text: &[u8], words: &str) -> bool {
+    let path = path.and_then(|path| text.get(path.byte_range())).unwrap_or_default();
+    let end = path.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(path.len());
+    end > 0 && words.split(' ').any(|word| word.as_bytes() == &path[..end])
+}
+
+/// Returns true for the name of a module of Node.js, in quotes.
+fn is_of_node(source: Node<'_>, text: &[u8]) -> bool {
+    let source = text.get(source.byte_range()).unwrap_or_default();
+    let source = String::from_utf8_lossy(source);
+    let source = source.trim_matches(['"', '\'', '`']);
+    let module = source.split('/').next().unwrap_or_default();
+    source.starts_with("node:") || NODE.split(' ').any(|name| name == module)
+}
+
+/// Returns the argument of `require("…")` in the value of a declaration: `const { join } = require("path")`,
+/// `const join = require("path").join`.
+fn required(declaration: Node<'_>) -> Option<Node<'_>> {
+    let value = declaration.child_by_field_name("value")?;
+    let call = if value.kind() == "member_expression" { value.child_by_field_name("object")? } else { value };
+    call.child_by_field_name("arguments")?.named_child(0).filter(|argument| argument.kind() == "string")
+}
