@@ -549,9 +549,8 @@ fn formats_for_forges_have_the_key_and_no_word_of_the_ticket() {
 
 #[test]
 fn a_reason_for_forges_has_no_word_of_the_ticket() {
-    let desk = Desk::new("PROJ-12", |r: &Request| {
-        r.review(&[crate::loopback::finding("src/retry.py", 2, "    return 7")])
-    });
+    let desk =
+        Desk::new("PROJ-12", |r: &Request| r.review(&[crate::loopback::finding("src/retry.py", 2, "    return 7")]));
     desk.ticket("PROJ-12", "Limit the retries", TICKET).policy("");
     let report = desk.report(1);
     let fingerprint = report["findings"][0]["fingerprint"].as_str().unwrap();

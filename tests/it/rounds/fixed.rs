@@ -281,13 +281,14 @@ fn a_branch_that_is_not_checked_out_is_not_followed_by_another_one() {
         assert!(refused.contains("is of branch topic, which is not checked out"), "{args:?}: {refused}");
         assert!(refused.contains("hint: git switch topic"), "{args:?}: {refused}");
     }
-    let id = repo.reviewer(&["history"]).run(0).stdout.split_whitespace().next().unwrap().to_owned();
-    let by_name = repo.reviewer(&["review", "branch", "topic", "--follow-up", &id]).run(1).stdout;
+    let stored = repo.reviewer(&["history", "latest", "--format", "json"]).run(0).json();
+    let id = stored["review_id"].as_str().unwrap().to_owned();
+    let by_name = repo.reviewer(&["review", "branch", "topic", "--follow-up", &id]).run(1).stderr;
     assert!(by_name.contains("1 still present"), "{by_name}");
     repo.reviewer(&["complete", &id, "--status", "approved"]).run(2);
     // A branch that continues the reviewed one can fix its findings.
     repo.git(&["checkout", "-q", "-b", "next", "topic"]);
     repo.stage("load.py", "import yaml\nconfig = yaml.safe_load(text)\n").commit("fix");
-    let fixed = repo.reviewer(&["review", "--follow-up", &id]).run(0).stdout;
+    let fixed = repo.reviewer(&["review", "--follow-up", &id]).run(0).stderr;
     assert!(fixed.contains("1 fixed"), "{fixed}");
 }
