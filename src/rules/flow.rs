@@ -19,9 +19,9 @@ mod shape;
 mod sink;
 mod start;
 mod table;
-mod trigger;
 #[cfg(test)]
 mod tests;
+mod trigger;
 mod value;
 
 use std::ops::ControlFlow;

@@ -24,23 +24,29 @@ const NODE: &str = "\
     domain events fs http http2 https inspector module net os path perf_hooks process querystring readline repl \
     stream string_decoder timers tls trace_events tty url util v8 vm wasi worker_threads zlib";
 
-/// Returns true for an import from the standard library. `import`: the whole statement, or the declaration of a variable
-/// with the value `require("…")`.
-pub(super) fn is_standard(import: Node<'_>, text: &[u8]) -> bool {
+/// Returns the first byte of the names that an import takes from the standard library; `None` for another import. `import`:
+/// the whole statement, or the declaration of a variable with the value `require("…")`.
+pub(super) fn names_from(import: Node<'_>, text: &[u8]) -> Option<usize> {
     let field = |name: &str| import.child_by_field_name(name);
+    let path = import.named_child(0);
+    // The last name of a path is the one that is imported.
+    let last = path.and_then(last_child).map(|name| name.start_byte());
     match import.kind() {
         // Python.
-        "import_from_statement" => starts_with(field("module_name"), text, PYTHON),
+        "import_from_statement" => {
+            let module = field("module_name").filter(|module| starts_with(*module, text, PYTHON))?;
+            Some(module.end_byte())
+        }
         // JavaScript and TypeScript.
-        "import_statement" => field("source").is_some_and(|source| is_of_node(source, text)),
-        "variable_declarator" => required(import).is_some_and(|source| is_of_node(source, text)),
+        "import_statement" => field("source").filter(|source| is_of_node(*source, text)).map(|_| 0),
+        "variable_declarator" => required(import).filter(|source| is_of_node(*source, text)).map(|_| 0),
         // Java. Packages of `javax` can be of other vendors.
-        "import_declaration" => starts_with(import.named_child(0), text, "java"),
+        "import_declaration" => last.filter(|_| path.is_some_and(|path| starts_with(path, text, "java"))),
         // Kotlin.
-        "import" => starts_with(import.named_child(0), text, "java kotlin"),
+        "import" => last.filter(|_| path.is_some_and(|path| starts_with(path, text, "java kotlin"))),
         // Rust.
-        "use_declaration" => starts_with(field("argument"), text, "std core alloc"),
-        _ => false,
+        "use_declaration" => field("argument").filter(|path| starts_with(*path, text, "std core alloc")).map(|_| 0),
+        _ => None,
     }
 }
 
@@ -57,9 +63,14 @@ pub(super) fn required_names(declaration: Node<'_>) -> Vec<Node<'_>> {
     names.filter(|name| name.child_count() == 0).collect()
 }
 
+fn last_child(node: Node<'_>) -> Option<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).last()
+}
+
 /// Returns true if the first name of a path such as `os.path` or `std::path` is one of some words.
-fn starts_with(path: Option<Node<'_>>, text: &[u8], words: &str) -> bool {
-    let path = path.and_then(|path| text.get(path.byte_range())).unwrap_or_default();
+fn starts_with(path: Node<'_>, text: &[u8], words: &str) -> bool {
+    let path = text.get(path.byte_range()).unwrap_or_default();
     let end = path.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(path.len());
     end > 0 && words.split(' ').any(|word| word.as_bytes() == &path[..end])
 }

@@ -228,21 +228,26 @@ fn names_that_an_import_renames_are_known_with_their_own() {
 #[test]
 fn names_from_the_standard_library_are_known() {
     for (path, text, expected) in [
-        ("a.py", "from pathlib import Path as P, PurePath\nfrom .pathlib import Own\nfrom paths import Other\n", "P Path PurePath"),
+        (
+            "a.py",
+            "from pathlib import Path as P, PurePath\nfrom .pathlib import Own\nfrom paths import Other\n",
+            "P Path PurePath",
+        ),
         ("b.py", "from os.path import join\nfrom oslo.config import Config\nimport os\n", "join"),
         ("a.js", "import { join as j } from 'node:path'\nimport { load } from './path'\n", "j join"),
-        ("b.js", "const { join, sep: s } = require('path')\nconst e = require('events').EventEmitter\n", "EventEmitter join sep"),
+        (
+            "b.js",
+            "const { join, sep: s } = require('path')\nconst e = require('events').EventEmitter\n",
+            "EventEmitter join sep",
+        ),
         ("c.js", "const { join } = require('./path')\nconst { load } = require('paths')\nconst path = 'fs'\n", ""),
         ("a.ts", "import { Stream } from \"stream\"\nimport { A } from \"stream-a\"\n", "Stream"),
-        ("A.java", "import java.util.List;\nimport javax.a.Own;\nimport javas.b.Other;\n", "List java util"),
-        ("a.kt", "import kotlin.io.path.Path\nimport app.Other\n", "Path io kotlin path"),
+        ("A.java", "import java.util.List;\nimport javax.a.Own;\nimport javas.b.Other;\n", "List"),
+        ("a.kt", "import kotlin.io.path.Path\nimport app.Other\n", "Path"),
         ("a.rs", "use std::{fs, path::Path as P};\nuse crate::path::Own;\n", "P Path fs path std"),
     ] {
         let found: Vec<String> = symbols(path, text).standard.into_iter().collect();
-        let expected: Vec<&str> = expected.split_whitespace().collect();
-        // The module itself can be among the names: it is not defined in the repository, either.
-        let names: Vec<&String> = found.iter().filter(|name| !["pathlib", "os"].contains(&name.as_str())).collect();
-        assert_eq!(names, expected, "{path}");
+        assert_eq!(found.join(" "), expected, "{path}");
     }
 }
 

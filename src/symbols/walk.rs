@@ -70,7 +70,8 @@ pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
     let table = grammar.table();
     let tree = parse(table, text)?;
     let outer = HashSet::from([tree.root_node().id()]);
-    let mut reader = Reader { grammar, table, text, symbols: Symbols::default(), outer, taken: HashSet::new(), is_standard: false };
+    let mut reader =
+        Reader { grammar, table, text, symbols: Symbols::default(), outer, taken: HashSet::new(), standard_from: None };
     reader.walk(&tree);
     reader.symbols.blocks.sort_by_key(|b| (*b.lines.start(), std::cmp::Reverse(*b.lines.end())));
     reader.symbols.definitions.sort_by_key(|d| (*d.lines.start(), std::cmp::Reverse(*d.lines.end())));
@@ -101,8 +102,8 @@ struct Reader<'t> {
     outer: HashSet<usize>,
     /// First bytes of the names of definitions, calls and types: no mentions.
     taken: HashSet<usize>,
-    /// The current import is one from the standard library.
-    is_standard: bool,
+    /// The first byte of the names of the current import, if that is one from the standard library.
+    standard_from: Option<usize>,
 }
 
 impl Reader<'_> {
@@ -121,7 +122,7 @@ impl Reader<'_> {
             importing = importing.filter(|depth| parents.len() > *depth);
             if self.table.role(node.kind_id()) == Some(Role::Import) && importing.is_none() {
                 importing = Some(parents.len());
-                self.is_standard = standard::is_standard(node, self.text);
+                self.standard_from = standard::names_from(node, self.text);
             }
             let inner = match importing {
                 Some(_) => self.import(node),
@@ -219,7 +220,8 @@ impl Reader<'_> {
     fn import(&mut self, node: Node<'_>) -> Option<u32> {
         if node.child_count() == 0 && node.is_named() {
             self.keep_import(node);
-            if self.is_standard {
+            let is_name = !node.kind().contains("string");
+            if is_name && self.standard_from.is_some_and(|first| node.start_byte() >= first) {
                 self.keep_standard(node);
             }
         }
@@ -232,7 +234,7 @@ impl Reader<'_> {
     /// Collects the names that a declaration takes from `require("…")`.
     fn require(&mut self, declaration: Node<'_>) {
         imports::required(declaration, self.text).into_iter().for_each(|names| self.rename(names));
-        if standard::is_standard(declaration, self.text) {
+        if standard::names_from(declaration, self.text).is_some() {
             standard::required_names(declaration).into_iter().for_each(|name| self.keep_standard(name));
         }
     }

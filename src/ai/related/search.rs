@@ -318,7 +318,11 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     let is_test = rules::is_test_path(path.as_bytes());
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> = text.lines().collect();
-    let file = Rc::new(Source { imports: symbols.imports.clone(), standard: symbols.standard.clone(), owners: owners(symbols, wanted) });
+    let file = Rc::new(Source {
+        imports: symbols.imports.clone(),
+        standard: symbols.standard.clone(),
+        owners: owners(symbols, wanted),
+    });
     let definition = |line: u32, lines: Vec<RangeInclusive<u32>>| Hit {
         path: path.clone(),
         lines,
