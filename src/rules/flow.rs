@@ -14,6 +14,7 @@ mod lower;
 mod method;
 mod names;
 mod paths;
+mod prefilter;
 mod run;
 mod shape;
 mod sink;
@@ -22,6 +23,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod value;
+mod visible;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -265,19 +267,16 @@ pub struct Analysis {
     pub bytes_parsed: usize,
 }
 
-/// Bytes of a script that its lowering turns into calls with names of the tables: keys that are data, slow
-/// expressions, comparisons of secrets.
-const STAND_INS: [&[u8]; 8] = [b"][", b")+", b")*", b"createHmac", b"signature", b"Math.random", b"api-key", b"href"];
-
 /// Returns true if the file may contain a sink or a call of interest.
 pub fn may_match(language: FlowLanguage, text: &[u8]) -> bool {
-    has_stand_in(language, text) || has_word(language, text, |role| matches!(role, Role::Sink(_) | Role::Call(_)))
+    prefilter::has_stand_in(language, text)
+        || has_word(language, text, |role| matches!(role, Role::Sink(_) | Role::Call(_)))
 }
 
 /// Returns true if a text has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
 /// complete a flow.
 pub fn touches(language: FlowLanguage, text: &[u8]) -> bool {
-    has_stand_in(language, text)
+    prefilter::has_stand_in(language, text)
         || has_word(language, text, |role| !matches!(role, Role::Type(_) | Role::Propagator(_)))
 }
 
@@ -299,18 +298,6 @@ pub fn call_words() -> impl Iterator<Item = &'static str> {
         FlowLanguage::C,
     ];
     all.into_iter().flat_map(|language| Table::of(language).calls).map(|call| call.rule)
-}
-
-/// Returns true if a text has what its lowering turns into a call of the tables.
-fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
-    match language {
-        // `<?= … ?>` is an `echo`.
-        FlowLanguage::Php => memchr::memmem::find(text, b"<?=").is_some(),
-        FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => {
-            STAND_INS.iter().any(|w| memchr::memmem::find(text, w).is_some())
-        }
-        _ => false,
-    }
 }
 
 /// Returns true if a word of the text ends a pattern with such a role.
