@@ -14,6 +14,7 @@ mod lower;
 mod method;
 mod names;
 mod paths;
+mod prefilter;
 mod run;
 mod shape;
 mod sink;
@@ -23,6 +24,7 @@ mod table;
 mod tests;
 mod trigger;
 mod value;
+mod visible;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

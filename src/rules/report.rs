@@ -84,6 +84,8 @@ pub(super) enum ValueOrigin {
     Doubtful,
     /// The change does not show it: a suggestion of low confidence.
     Unknown,
+    /// The change does not show it, but the call is wrong for other values too: a suggestion of medium confidence.
+    Any,
 }
 
 /// The most findings of one rule in one file that are listed, and the most suppressed ones of all rules.
@@ -253,7 +255,9 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
         ValueOrigin::Local => {
             rules.severity_set(index).unwrap_or_else(|| rules.severity_of(index).min(Severity::Major))
         }
-        ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_set(index).unwrap_or(Severity::Suggestion),
+        ValueOrigin::Doubtful | ValueOrigin::Unknown | ValueOrigin::Any => {
+            rules.severity_set(index).unwrap_or(Severity::Suggestion)
+        }
     };
     if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
 }
@@ -320,6 +324,7 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<
     let why = match s.origin {
         ValueOrigin::Outside | ValueOrigin::Doubtful => None,
         ValueOrigin::Local => Some((Confidence::Medium, LOCAL)),
+        ValueOrigin::Any => Some((Confidence::Medium, UNKNOWN)),
         ValueOrigin::Unknown => Some((Confidence::Low, UNKNOWN)),
     };
     if let Some((most, why)) = why {

@@ -3,41 +3,11 @@
 //! A pattern of the tables counts if its last word is in the text, followed by a parenthesis if it is a call, and if the file
 //! has the word before the last one (`requests` of `requests.get()`), or a word that makes a value of that type.
 
+use super::prefilter::has_stand_in;
 use super::table::{Handler, Pattern, Role, Sink, Table};
 use super::{FlowLanguage, is_word};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
-
-/// Bytes that a lowering turns into calls with names of the tables, by language: keys that are data, slow expressions,
-/// comparisons of secrets, memory.
-fn stand_ins(language: FlowLanguage) -> &'static [&'static [u8]] {
-    match language {
-        FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => {
-            &[b"][", b")+", b")*", b"createHmac", b"signature", b"Math.random", b"api-key", b"href"]
-        }
-        // `<?= … ?>` is an `echo`.
-        FlowLanguage::Php => &[b"<?="],
-        FlowLanguage::CSharp => &[b"Regex", b"Random", b"[HttpPost", b"ignature", b"Hmac", b"HMAC", b".Text", b"xml"],
-        FlowLanguage::Ruby => &[b")+", b")*", b"validates", b"permit", b"ignature", b"hmac", b"rand"],
-        FlowLanguage::C | FlowLanguage::Cpp => &[
-            b"alloc",
-            b"free",
-            b"cpy",
-            b"strcat",
-            b"printf",
-            b"sizeof",
-            b"access",
-            b"setuid",
-            b"rand",
-            b"getenv",
-            b"char ",
-            b"<=",
-            b"return &",
-            b"cmp",
-        ],
-        _ => &[],
-    }
-}
 
 /// Words that call without parentheses.
 const STATEMENTS: [&str; 9] =
@@ -79,11 +49,6 @@ pub fn touches(language: FlowLanguage, text: &[u8], file: &[u8]) -> bool {
 pub fn has_sink(language: FlowLanguage, text: &[u8]) -> bool {
     let table = Table::of(language);
     words(text).any(|w| table.ending(w.text).iter().any(|p| matches!(p.role, Role::Sink(_))))
-}
-
-/// Returns true if a text has what its lowering turns into a call of the tables.
-fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
-    stand_ins(language).iter().any(|bytes| memchr::memmem::find(text, bytes).is_some())
 }
 
 /// Returns true if values of unknown origin are reported for a sink.

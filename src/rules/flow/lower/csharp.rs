@@ -371,6 +371,9 @@ impl<'n> CSharp<'_, '_> {
     fn function(&mut self, node: Node<'n>) -> FunctionId {
         let name = field(node, "name").map(|n| self.l.sym_of(n));
         let ty = field(node, "returns").or_else(|| field(node, "type")).and_then(|t| self.type_name(t));
+        let is_hidden = ["private", "protected", "internal"].iter().any(|w| self.has_modifier(node, w));
+        // What returns nothing is an action only if the framework can call it.
+        let ty = ty.filter(|t| !is_hidden || !matches!(self.l.module.word(*t), "void" | "Task"));
         let params = field(node, "parameters").map(|p| self.parameters(p)).unwrap_or_default();
         let mut body = self.harmless(node, &params);
         for n in children(node).into_iter().filter(|n| n.kind() == "constructor_initializer") {

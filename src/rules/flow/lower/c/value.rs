@@ -283,8 +283,43 @@ impl<'n> C<'_, '_> {
             _ if function.kind() == "qualified_identifier" => self.l.path(function, &name.replace("::", ".")),
             _ => self.expr(function),
         };
+        let text = self.built(node, name, &list, &args);
         let id = self.l.expr(node, ExprKind::Call { callee, args });
+        if let Some(text) = text {
+            body.push(stmt(node, StmtKind::Expr(id)));
+            return self.after(node, body, text);
+        }
         self.after(node, body, id)
+    }
+
+    /// Returns the assignment that a function of libc makes which builds a text: `sprintf(t, "…%s", x)`, `strcat(t, x)`.
+    fn built(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], args: &[Arg]) -> Option<ExprId> {
+        let first = match name {
+            "sprintf" | "asprintf" => 1,
+            "snprintf" => 2,
+            "strcpy" | "strncpy" | "strlcpy" | "stpcpy" | "strcat" | "strncat" | "strlcat" => 1,
+            _ => return None,
+        };
+        let mut target = base(*list.first()?);
+        if target.kind() == "pointer_expression" {
+            target = field(target, "argument")?;
+        }
+        if !matches!(target.kind(), "identifier" | "field_expression") {
+            return None;
+        }
+        let source = args.get(first)?.value;
+        let (op, value) = match name {
+            "sprintf" | "asprintf" | "snprintf" => {
+                let items = args.get(first + 1..)?.iter().map(|a| Item { key: None, value: a.value, is_spread: false });
+                let items = items.collect();
+                let values = self.l.expr(node, ExprKind::Collection(items));
+                (None, self.l.expr(node, ExprKind::Binary { op: Op::Rem, left: source, right: values }))
+            }
+            "strcat" | "strncat" | "strlcat" => (Some(Op::Add), source),
+            _ => (None, source),
+        };
+        let target = self.expr(target);
+        Some(self.l.expr(node, ExprKind::Assign { target, op, value }))
     }
 }
 
