@@ -22,6 +22,7 @@ mod lexer;
 mod markers;
 mod mask;
 mod origin;
+mod parse;
 mod pins;
 mod prefilter;
 mod prose;
@@ -459,6 +460,9 @@ impl RuleSet {
                     .hint(format!("see {}:{}", written.file, written.line)))
             }
             Some(i) => Ok(team::to_toml(&self.team.written[i])),
+            None if self.rule(index).matcher == Matcher::Structural => {
+                Err(Error::usage(format!("cannot print {id} as TOML: it is a structural rule")))
+            }
             None => team::of_built_in(usize::from(index)).ok_or_else(|| {
                 Error::usage(format!("cannot print {id} as TOML: code of the program decides what it matches"))
                     .hint_person(format!("read about the rule: claude-reviewer rules explain {id}"))
@@ -545,6 +549,8 @@ impl RuleSet {
         let rule = self.rule(index);
         slot.get_or_init(|| match rule.matcher {
             Matcher::Pattern => walk::Compiled::of(rule),
+            // The conditions on its file, and its fixes.
+            Matcher::Structural if !rule.tree.is_empty() => walk::Compiled::of(rule),
             _ => None,
         })
         .as_ref()

@@ -169,6 +169,7 @@ fn findings(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<Finding>> {
 mod tests {
     use super::*;
     use crate::policy::RulesPolicy;
+    use crate::rules::structural::{StructuralRule, TreeLanguage};
     use crate::rules::{catalog, check, team, walk};
 
     fn written() -> Vec<format::Rule> {
@@ -183,12 +184,32 @@ mod tests {
     #[test]
     fn every_pattern_compiles_and_every_check_is_known() {
         let mut wrong = Vec::new();
-        for rule in catalog::RULES.iter().filter(|r| r.matcher == catalog::Matcher::Pattern) {
+        let has_expressions = |r: &&catalog::Rule| r.matcher == catalog::Matcher::Pattern || !r.tree.is_empty();
+        for rule in catalog::RULES.iter().filter(has_expressions) {
             if let Err((key, e)) = walk::Compiled::check(rule) {
                 wrong.push(format!("{}: {key}: {e}", rule.id));
             }
             for c in rule.checks.iter().filter(|c| !check::is_known(c)) {
                 wrong.push(format!("{}: checks: unknown check {c:?}", rule.id));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn every_tree_compiles_for_each_of_its_languages() {
+        let mut wrong = Vec::new();
+        for rule in catalog::RULES.iter().filter(|r| !r.tree.is_empty()) {
+            let languages: Vec<_> = TreeLanguage::of_rule(&rule.tree_languages).collect();
+            let unknown = rule.tree_languages.iter().filter(|name| {
+                let one = [(*name).clone()];
+                TreeLanguage::of_rule(&one).next().is_none()
+            });
+            wrong.extend(unknown.map(|name| format!("{}: languages: {name:?} has no grammar", rule.id)));
+            for language in languages {
+                if let Err(e) = StructuralRule::of_catalogue(rule, language) {
+                    wrong.push(format!("{}: {}: {e}", rule.id, language.name()));
+                }
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -5,6 +5,8 @@ use crate::finding::{Finding, Severity};
 use crate::policy::RulesPolicy;
 use crate::rules::{RuleSet, Scope, test};
 
+mod catalogue;
+
 /// A rule with a fix, a note and metadata.
 const RULE: &str = "\
 id: no-bare-timeout
@@ -35,15 +37,19 @@ fn rules(files: &[(&str, &str)]) -> RuleSet {
     RuleSet::new(&RulesPolicy::default(), &files).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// Returns the findings of team rules in a change of a file.
-fn found(rules: &RuleSet, path: &str, old: Option<&str>, new: &str) -> Vec<Finding> {
+/// Returns a change of a file, which `None` adds.
+fn changed(path: &str, old: Option<&str>, new: &str) -> FileChange {
     let bytes = |text: &str| text.as_bytes().to_vec();
     let path = RepoPath::from(path);
     let body = Body::of_file(&path, old.map(bytes), Some(bytes(new)), Attribute::Unset);
     let side = Side { path, mode: FileMode::Regular, id: None };
     let kind = if old.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-    let change = FileChange { entry: Entry { kind, old: old.map(|_| side.clone()), new: Some(side) }, body };
-    scanned(rules, &change)
+    FileChange { entry: Entry { kind, old: old.map(|_| side.clone()), new: Some(side) }, body }
+}
+
+/// Returns the findings of team rules in a change of a file.
+fn found(rules: &RuleSet, path: &str, old: Option<&str>, new: &str) -> Vec<Finding> {
+    scanned(rules, &changed(path, old, new))
 }
 
 fn scanned(rules: &RuleSet, change: &FileChange) -> Vec<Finding> {
@@ -216,4 +222,20 @@ fn a_rule_that_is_off_and_an_empty_file_have_no_rules() {
             "{text}"
         );
     }
+}
+
+/// A rule that searches all code below a node would take quadratic time in nested code.
+#[test]
+fn the_work_on_nested_code_is_bounded() {
+    let rules = rules(&[(
+        "r/a.yml",
+        "id: nested\nlanguage: python\nmessage: m\nrule:\n  kind: parenthesized_expression\n  has: { kind: string, stopBy: end }\n",
+    )]);
+    let nested = |depth: usize| format!("x = {}1{}\n", "(\n".repeat(depth), ")\n".repeat(depth));
+    let partial = |text: &str| rules.scan(&changed("a.py", None, text), Scope::All, &mut Vec::new()).is_tree_partial;
+    assert!(!partial(&nested(300)));
+    assert!(partial(&"y = 1\n".repeat(200_000)), "too large to be parsed");
+    let start = std::time::Instant::now();
+    assert!(partial(&nested(30_000)));
+    assert!(start.elapsed() < std::time::Duration::from_secs(60), "{:?}", start.elapsed());
 }

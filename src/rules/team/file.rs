@@ -43,6 +43,8 @@ const RULE: &[Key] = &[
     required("literals"),
     required("pattern"),
     optional("matcher"),
+    optional("tree"),
+    optional("profile"),
     optional("not_pattern"),
     optional("harmless"),
     optional("guarded_by"),
