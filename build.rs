@@ -214,7 +214,8 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(out, "matcher: Matcher::{},", r.matcher.as_deref().map_or("Pattern".to_owned(), name))?;
     let trees = if r.tree.is_empty() { &[][..] } else { &r.languages[..] };
     writeln!(out, "tree: {}, tree_languages: {},", text(&r.tree), list(trees))?;
-    writeln!(out, "is_audit: {},", r.profile == format::AUDIT_PROFILE)?;
+    let severity = r.audit_severity.as_deref().map_or("None".to_owned(), |s| format!("Some(Severity::{})", name(s)));
+    writeln!(out, "is_audit: {}, audit_severity: {severity},", r.profile == format::AUDIT_PROFILE)?;
     writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
     writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;
     writeln!(out, "harmless: {}, guarded_by: {},", list(&r.harmless), list(&r.guarded_by))?;

@@ -29,6 +29,8 @@ pub(crate) struct Rule {
     pub(crate) tree_languages: List,
     /// The rule runs only in the profile `audit`.
     pub(crate) is_audit: bool,
+    /// The severity in that profile, if it is another one.
+    pub(crate) audit_severity: Option<Severity>,
     pub(crate) pattern: Cow<'static, str>,
     pub(crate) not_pattern: List,
     pub(crate) harmless: List,

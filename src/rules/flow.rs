@@ -23,7 +23,7 @@ mod table;
 mod tests;
 mod value;
 
-use super::parse;
+use super::parse::{self, Parse};
 use table::{Role, Table};
 use tree_sitter::Language;
 
@@ -327,10 +327,15 @@ fn is_word(b: u8) -> bool {
 
 /// Finds flows in a file.
 pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
+    analyse_parsed(language, text, None)
+}
+
+/// Finds flows in a file that another rule may have parsed.
+pub(super) fn analyse_parsed(language: FlowLanguage, text: &[u8], known: Option<&Parse<'_>>) -> Analysis {
     if !parse::is_bounded(text) {
         return Analysis::default();
     }
-    let Some(tree) = parse::tree(&language.grammar(text), text) else {
+    let Some(tree) = parse::tree_or(known, &language.grammar(text), text) else {
         return Analysis { bytes_parsed: text.len(), ..Analysis::default() };
     };
     let module = lower::module(language, tree.root_node(), text);

@@ -54,12 +54,16 @@ pub(crate) struct Rule {
     #[serde(default)]
     pub(crate) matcher: Option<String>,
     /// The condition of a built-in structural rule, in ast-grep's YAML: `rule`, `constraints`, `utils`, `transform`, `fix`. It is
-    /// compiled once for each of `languages`. One of `literals` is in the code of each match.
+    /// compiled once for each of `languages`. One of `literals` is in the code of each match, on a line that `pattern` matches if
+    /// there is one.
     #[serde(default)]
     pub(crate) tree: String,
     /// The profile of the policy in which the rule runs: one of [`PROFILES`].
     #[serde(default = "default_profile")]
     pub(crate) profile: String,
+    /// The severity in the profile `audit`, if it is another one.
+    #[serde(default)]
+    pub(crate) audit_severity: Option<String>,
     /// Exempts a statement that matches one of these. In a secret rule, only the secret is compared, because an author
     /// controls the text beside it.
     #[serde(default)]
@@ -307,6 +311,7 @@ impl Rule {
         ] {
             out.extend(unknown(key, value, known));
         }
+        out.extend(self.audit_severity.as_ref().and_then(|s| unknown("audit_severity", s, SEVERITIES)));
         let is_known = |l: &&String| l.as_str() != TSX || self.tree.is_empty();
         out.extend(self.languages.iter().filter(is_known).filter_map(|l| unknown("languages", l, LANGUAGES)));
         for (key, list) in [("near_has", &self.near_has), ("near_lacks", &self.near_lacks)] {
@@ -345,7 +350,6 @@ impl Rule {
         out.extend(missing("languages", self.languages.is_empty()));
         out.extend(missing("literals", self.literals.is_empty()));
         for (key, is_set) in [
-            ("pattern", !self.pattern.is_empty()),
             ("not_pattern", !self.not_pattern.is_empty()),
             ("harmless", !self.harmless.is_empty()),
             ("guarded_by", !self.guarded_by.is_empty()),

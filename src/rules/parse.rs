@@ -22,6 +22,29 @@ pub(super) fn is_bounded(text: &[u8]) -> bool {
     text.len() <= MOST_BYTES && text.split(|b| *b == b'\n').all(|line| line.len() <= MOST_OF_LINE)
 }
 
+/// A text that was parsed, with its tree.
+pub(super) struct Parse<'t> {
+    grammar: Language,
+    text: &'t [u8],
+    tree: Tree,
+}
+
+impl<'t> Parse<'t> {
+    pub(super) fn new(grammar: Language, text: &'t [u8], tree: Tree) -> Self {
+        Self { grammar, text, tree }
+    }
+
+    /// Returns the tree of a text if it is the same part of memory, parsed with the same grammar.
+    fn tree_of(&self, grammar: &Language, text: &[u8]) -> Option<Tree> {
+        (self.grammar == *grammar && std::ptr::eq(self.text, text)).then(|| self.tree.clone())
+    }
+}
+
+/// Returns the tree of a text that may have been parsed before, or parses it. `None`: a limit of work or time ended the parser.
+pub(super) fn tree_or(known: Option<&Parse<'_>>, grammar: &Language, text: &[u8]) -> Option<Tree> {
+    known.and_then(|known| known.tree_of(grammar, text)).or_else(|| tree(grammar, text))
+}
+
 /// Parses a text. `None`: a limit of work or time ended the parser.
 pub(super) fn tree(language: &Language, text: &[u8]) -> Option<Tree> {
     let mut parser = Parser::new();

@@ -258,7 +258,7 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
         ValueOrigin::Local => {
             rules.severity_set(index).unwrap_or_else(|| rules.severity_of(index).min(Severity::Major))
         }
-        ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_set(index).unwrap_or(Severity::Suggestion),
+        ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_of_unknown(index),
     };
     if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
 }

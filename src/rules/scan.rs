@@ -3,6 +3,7 @@
 use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Place, Readings};
 use super::origin::Origins;
+use super::parse::Parse;
 use super::prose::{self, Purpose};
 use super::report::{self, Reporter, Rest, Sighting, ValueOrigin};
 use super::role::{self, Role};
@@ -95,6 +96,7 @@ fn reading(
         added: None,
         sets: None,
         placed: None,
+        parse: None,
         is_tree_partial: false,
         reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
@@ -176,6 +178,8 @@ struct Scan<'a> {
     sets: Option<Vec<Range<usize>>>,
     /// The secrets of that run that are known by their place, in order.
     placed: Option<Vec<place::Placed>>,
+    /// The new file with its tree, if a structural rule needed it.
+    parse: Option<Parse<'a>>,
     /// A limit ended the search for matches of structural rules.
     is_tree_partial: bool,
     reporter: Reporter<'a>,
@@ -265,7 +269,10 @@ impl Visitor for Scan<'_> {
     fn literal(&mut self, rule: u16, line: Range<usize>, line_index: u32) {
         match self.reporter.rules.rule(rule).matcher {
             Matcher::ConflictMarkers => self.conflict(rule, line, line_index),
-            Matcher::Structural => self.fits[usize::from(rule)] = Fit::Wanted,
+            Matcher::Structural => {
+                let text = self.block.text;
+                self.want(rule, &text[line]);
+            }
             _ => {}
         }
     }

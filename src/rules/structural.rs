@@ -1,7 +1,7 @@
 //! Structural rules: ast-grep's YAML, matched on the syntax tree. Those of a team, and those of the catalogue.
 //!
-//! The libraries of ast-grep parse a rule and match it (<https://ast-grep.github.io/reference/yaml.html>). Which rules look at a
-//! file, and which matches are findings, is decided in `scan/structural`.
+//! The libraries of ast-grep parse a rule and match it (<https://ast-grep.github.io/reference/yaml.html>). `scan/structural`
+//! decides which rules check a file, and which matches are findings.
 
 mod file;
 mod language;
@@ -10,7 +10,7 @@ pub(super) use file::{is_structural, parse};
 pub(super) use language::TreeLanguage;
 
 use super::catalog::{self, Rule};
-use super::parse;
+use super::parse::{self, Parse};
 use ast_grep_config::{Fixer, GlobalRules, RuleConfig, SerializableRuleConfig};
 use ast_grep_core::matcher::MatcherExt as _;
 use ast_grep_core::replacer::Replacer as _;
@@ -112,6 +112,12 @@ impl Parsed {
         }
         let tree = parse::tree(&language.grammar(), text.as_bytes())?;
         Some(Self { tree: AstGrep::doc(StrDoc { src: text.to_owned(), lang: language, tree }), is_whole })
+    }
+
+    /// Returns the tree for other rules. `text`: the text that was parsed.
+    pub(super) fn share<'t>(&self, text: &'t str) -> Parse<'t> {
+        let tree = self.tree.root().get_doc().tree.clone();
+        Parse::new(self.tree.lang().grammar(), text.as_bytes(), tree)
     }
 
     /// Returns the matches of each rule in order of their starts. `near`: ranges of bytes in order; only nodes that touch one

@@ -203,6 +203,7 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         tree: text(&r.tree),
         tree_languages: if r.tree.is_empty() { List::default() } else { list(&r.languages) },
         is_audit: r.profile == format::AUDIT_PROFILE,
+        audit_severity: r.audit_severity.as_deref().and_then(Severity::parse),
         pattern: text(&r.pattern),
         not_pattern: list(&r.not_pattern),
         harmless: list(&r.harmless),

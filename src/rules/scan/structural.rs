@@ -1,11 +1,12 @@
-//! Which structural rules look at a changed file, and which of their matches are findings.
+//! Which structural rules check a changed file, and which of their matches are findings.
 //!
-//! A rule of a team looks at every file of its language. A rule of the catalogue looks at a file only if one of its literals is
-//! in the added lines or near them: a file is parsed for it only then.
+//! A rule of a team checks every file of its language. A rule of the catalogue checks a file only if one of its literals is in
+//! the added lines or near them: a file is parsed for it only then.
 //!
 //! A match is a finding if the change adds its first line. A match around another added line is one only if the old file has
 //! fewer matches of the rule, because an edit inside of an old match does not add it.
 
+use super::flow::line_around;
 use super::{Fit, Scan, address, catalog};
 use crate::diff::{LineNo, Text, TextChange};
 use crate::finding::LineSpan;
@@ -39,9 +40,9 @@ struct Side<'a> {
     trees: Option<Vec<Option<Parsed>>>,
 }
 
-/// A structural rule that looks at the file, with its index.
+/// A structural rule that checks the file, with its index.
 #[derive(Clone, Copy)]
-struct Looking<'a> {
+struct Candidate<'a> {
     index: u16,
     rule: &'a StructuralRule,
 }
@@ -241,38 +242,39 @@ impl<'a> Scan<'a> {
     /// Reports the matches of structural rules that the change adds. Returns false if a limit ended the search.
     pub(super) fn structural(&mut self, text: &'a TextChange) -> bool {
         let Some(language) = TreeLanguage::of(self.file.path()) else { return true };
-        let looking = self.looking(language, text);
-        if looking.is_empty() {
+        let candidates = self.candidates(language, text);
+        if candidates.is_empty() {
             return true;
         }
         let lines = added(text);
         let bytes: Vec<_> = text.added().map(|block| address(block.text.as_ptr_range())).collect();
         let (mut new, mut old) = (Side::new(&text.new, language, &lines), Side::new(&text.old, language, &[]));
         let mut work = Work::new();
-        let rules: Vec<_> = looking.iter().map(|looking| looking.rule).collect();
+        let rules: Vec<_> = candidates.iter().map(|candidate| candidate.rule).collect();
         let found = new.find(&rules, &bytes, &mut work);
-        for (looking, found) in looking.iter().zip(found) {
+        self.parse = new.parsed().next().map(|(part, parsed)| parsed.share(part.text));
+        for (candidate, found) in candidates.iter().zip(found) {
             let mut is_more = None;
             for (part, found) in found {
                 let of = part.lines_of(&found.range);
                 let Some(first) = first_added(&lines, &of) else { continue };
                 let mut has_more = || {
                     text.old.whole().is_some()
-                        && old.count(looking.rule, &mut work) < new.count(looking.rule, &mut work)
+                        && old.count(candidate.rule, &mut work) < new.count(candidate.rule, &mut work)
                 };
                 if first != *of.start() && !*is_more.get_or_insert_with(&mut has_more) {
                     continue;
                 }
                 if let Some(reported) = part.reported(&found, first) {
-                    self.report_structural(*looking, part, &found.message, reported);
+                    self.report_structural(*candidate, part, &found.message, reported);
                 }
             }
         }
         !(work.is_exceeded() || new.is_partial())
     }
 
-    /// Returns the rules that look at the file: those of the catalogue, then the team's.
-    fn looking(&mut self, language: TreeLanguage, text: &'a TextChange) -> Vec<Looking<'a>> {
+    /// Returns the rules that check the file: those of the catalogue, then the team's.
+    fn candidates(&mut self, language: TreeLanguage, text: &'a TextChange) -> Vec<Candidate<'a>> {
         let rules = self.reporter.rules;
         near(text).into_iter().for_each(|part| self.search_literals(part));
         let is_wanted = |(index, fit): (usize, &Fit)| (*fit == Fit::Wanted).then_some(index);
@@ -281,12 +283,12 @@ impl<'a> Scan<'a> {
         for index in wanted.into_iter().filter_map(|index| u16::try_from(index).ok()) {
             let fits = |c: &crate::rules::walk::Compiled| c.file_fits(text.new.whole());
             let rule = structural::of_catalogue(index, language).filter(|_| rules.compiled(index).is_some_and(fits));
-            out.extend(rule.map(|rule| Looking { index, rule }));
+            out.extend(rule.map(|rule| Candidate { index, rule }));
         }
         for (position, rule) in rules.team.structural.iter().filter(|(_, rule)| rule.language() == language) {
             let index = u16::try_from(catalog::RULES.len() + position).unwrap_or(u16::MAX);
             if self.accepts(index) {
-                out.push(Looking { index, rule });
+                out.push(Candidate { index, rule });
             }
         }
         out
@@ -294,36 +296,46 @@ impl<'a> Scan<'a> {
 
     /// Marks each structural rule that has a literal in a text as wanted, if the rule applies to the file.
     fn search_literals(&mut self, text: &[u8]) {
-        FILTER.prefilter.scan(text, |literal, _| {
+        FILTER.prefilter.scan(text, |literal, at| {
             for rule in FILTER.users.get(usize::from(literal)).copied().unwrap_or_default() {
                 let is_structural = self.reporter.rules.rule(*rule).matcher == Matcher::Structural;
                 if is_structural && self.accepts(*rule) {
-                    self.fits[usize::from(*rule)] = Fit::Wanted;
+                    self.want(*rule, &text[line_around(text, at)]);
                 }
             }
         });
     }
 
-    fn report_structural(&mut self, looking: Looking<'_>, part: Part<'a>, message: &str, reported: Reported<'a>) {
-        let fix = reported.replacement.or_else(|| self.structural_fix(looking, part, reported.lines));
+    /// Marks a structural rule as wanted, unless its pattern does not match the line of its literal.
+    pub(super) fn want(&mut self, rule: u16, line: &[u8]) {
+        let rules = self.reporter.rules;
+        let is_match = rules.rule(rule).pattern.is_empty()
+            || rules.compiled(rule).is_some_and(|compiled| compiled.pattern.is_match(line));
+        if is_match {
+            self.fits[usize::from(rule)] = Fit::Wanted;
+        }
+    }
+
+    fn report_structural(&mut self, candidate: Candidate<'_>, part: Part<'a>, message: &str, reported: Reported<'a>) {
+        let fix = reported.replacement.or_else(|| self.structural_fix(candidate, part, reported.lines));
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines: Some(reported.lines),
             quote: reported.quote.as_bytes(),
             title: Some(message.trim()).filter(|message| !message.is_empty()),
-            in_doubt: self.in_doubt(looking.index),
+            in_doubt: self.in_doubt(candidate.index),
             replacement: fix.as_deref(),
             ..Sighting::default()
         };
-        self.reporter.report_index(looking.index, sighting);
+        self.reporter.report_index(candidate.index, sighting);
     }
 
     /// Returns the replacement of lines by the fixes of a rule of the catalogue.
-    fn structural_fix(&mut self, looking: Looking<'_>, part: Part<'a>, lines: LineSpan) -> Option<String> {
+    fn structural_fix(&mut self, candidate: Candidate<'_>, part: Part<'a>, lines: LineSpan) -> Option<String> {
         let rules = self.reporter.rules;
-        let compiled = rules.compiled(looking.index).filter(|_| !rules.rule(looking.index).fixes.is_empty())?;
+        let compiled = rules.compiled(candidate.index).filter(|_| !rules.rule(candidate.index).fixes.is_empty())?;
         let (text, languages) = (&self.file.text()?.new, self.reporter.languages());
-        let is_matched = |new: &str| part.would_match(looking.rule, lines, new);
+        let is_matched = |new: &str| part.would_match(candidate.rule, lines, new);
         rewrite::replacement(rules, compiled, (text, languages), lines, &is_matched)
     }
 }

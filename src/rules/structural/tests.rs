@@ -1,5 +1,6 @@
 //! Structural rules: what they match, which matches are findings, and which files are invalid.
 
+use super::{MAX_WORK, Parsed, StructuralRule, Work};
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, patch};
 use crate::finding::{Finding, Severity};
 use crate::policy::RulesPolicy;
@@ -227,15 +228,26 @@ fn a_rule_that_is_off_and_an_empty_file_have_no_rules() {
 /// A rule that searches all code below a node would take quadratic time in nested code.
 #[test]
 fn the_work_on_nested_code_is_bounded() {
-    let rules = rules(&[(
-        "r/a.yml",
-        "id: nested\nlanguage: python\nmessage: m\nrule:\n  kind: parenthesized_expression\n  has: { kind: string, stopBy: end }\n",
-    )]);
-    let nested = |depth: usize| format!("x = {}1{}\n", "(\n".repeat(depth), ")\n".repeat(depth));
-    let partial = |text: &str| rules.scan(&changed("a.py", None, text), Scope::All, &mut Vec::new()).is_tree_partial;
-    assert!(!partial(&nested(300)));
-    assert!(partial(&"y = 1\n".repeat(200_000)), "too large to be parsed");
-    let start = std::time::Instant::now();
-    assert!(partial(&nested(30_000)));
-    assert!(start.elapsed() < std::time::Duration::from_secs(60), "{:?}", start.elapsed());
+    let text =
+        "id: nested\nlanguage: python\nrule:\n  kind: parenthesized_expression\n  has: { kind: string, stopBy: end }\n";
+    let rule = StructuralRule::new(ast_grep_config::from_str(text).unwrap(), text).unwrap();
+    let is_exceeded = |depth: usize, left: usize| {
+        let code = format!("x = {}1{}\n", "(\n".repeat(depth), ")\n".repeat(depth));
+        let mut work = Work { left };
+        Parsed::new(&code, rule.language(), true).unwrap().find(&[&rule], None, &mut work);
+        work.is_exceeded()
+    };
+    assert!(!is_exceeded(100, 100_000));
+    assert!(is_exceeded(1000, 100_000), "twice the depth is four times the work");
+    assert!(!is_exceeded(300, MAX_WORK));
+}
+
+#[test]
+fn a_file_that_a_limit_excludes_is_reported() {
+    let rules = rules(&[("r/a.yml", RULE)]);
+    let partial =
+        |text: &str| rules.scan(&changed("src/a.py", None, text), Scope::All, &mut Vec::new()).is_tree_partial;
+    assert!(!partial("y = 1\n"));
+    assert!(partial(&"y = 1\n".repeat(200_000)));
+    assert!(partial(&format!("y = [{}]\n", "1, ".repeat(10_000))));
 }

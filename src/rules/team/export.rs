@@ -57,6 +57,7 @@ fn written(rule: &Rule, index: usize) -> format::Rule {
         matcher: None,
         tree: String::new(),
         profile: rule.profile().to_owned(),
+        audit_severity: rule.audit_severity.map(|s| s.name().to_owned()),
         not_pattern: list(&rule.not_pattern),
         harmless: list(&rule.harmless),
         guarded_by: list(&rule.guarded_by),
@@ -110,6 +111,7 @@ fn write_rule(out: &mut String, rule: &format::Rule) {
     if rule.profile != format::DEFAULT_PROFILE {
         text(out, "profile", &rule.profile);
     }
+    optional(out, "audit_severity", rule.audit_severity.as_deref());
     text(out, "place", &rule.place);
     list(out, "literals", &rule.literals);
     text(out, "pattern", &rule.pattern);

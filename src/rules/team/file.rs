@@ -45,6 +45,7 @@ const RULE: &[Key] = &[
     optional("matcher"),
     optional("tree"),
     optional("profile"),
+    optional("audit_severity"),
     optional("not_pattern"),
     optional("harmless"),
     optional("guarded_by"),
