@@ -10,6 +10,7 @@ use super::flow::line_around;
 use super::{Fit, Scan, address, catalog};
 use crate::diff::{LineNo, Text, TextChange};
 use crate::finding::LineSpan;
+use crate::rules::MARK;
 use crate::rules::catalog::{FILTER, Matcher};
 use crate::rules::report::Sighting;
 use crate::rules::rewrite;
@@ -309,6 +310,7 @@ impl<'a> Scan<'a> {
     /// Marks a structural rule as wanted, unless its pattern does not match the line of its literal.
     pub(super) fn want(&mut self, rule: u16, line: &[u8]) {
         let rules = self.reporter.rules;
+        let line = line.strip_prefix(MARK).unwrap_or(line);
         let is_match = rules.rule(rule).pattern.is_empty()
             || rules.compiled(rule).is_some_and(|compiled| compiled.pattern.is_match(line));
         if is_match {

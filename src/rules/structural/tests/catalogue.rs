@@ -5,7 +5,7 @@ use crate::finding::{Finding, Severity};
 use crate::policy::RulesPolicy;
 use crate::rules::{RuleSet, Scope};
 
-const ID: &str = "rust-lock-not-held";
+const ID: &str = "rust-guard-dropped-at-once";
 
 /// Returns the findings of one rule of the catalogue in a change of a file.
 fn found(rules: &RuleSet, path: &str, old: Option<&str>, new: &str) -> Vec<Finding> {
@@ -62,9 +62,9 @@ fn policy_and_comments_apply_as_to_other_rules() {
     let with = |policy: RulesPolicy| RuleSet::new(&policy, &[]).unwrap();
     let disabled = with(RulesPolicy { disable: vec![ID.to_owned()], ..RulesPolicy::default() });
     assert_eq!(lines(&found(&disabled, "src/a.rs", None, &text)), []);
-    let severity = [(ID.to_owned(), Severity::Major)].into_iter().collect();
+    let severity = [(ID.to_owned(), Severity::Critical)].into_iter().collect();
     let raised = with(RulesPolicy { severity, ..RulesPolicy::default() });
-    assert_eq!(found(&raised, "src/a.rs", None, &text)[0].severity(), Severity::Major);
+    assert_eq!(found(&raised, "src/a.rs", None, &text)[0].severity(), Severity::Critical);
     let comment = format!("    // claude-reviewer: ignore[{ID}] waits for the writer\n    let _ =");
     let suppressed = found(&built_in(), "src/a.rs", None, &text.replace("    let _ =", &comment));
     assert!(suppressed.len() == 1 && suppressed[0].suppressed.is_some());
