@@ -469,7 +469,9 @@ impl RuleSet {
             }
             Some(i) => Ok(team::to_toml(&self.team.written[i])),
             None if self.rule(index).matcher == Matcher::Structural => {
-                Err(Error::usage(format!("cannot print {id} as TOML: it is a structural rule")))
+                Err(Error::usage(format!("cannot print {id} as TOML: it is a structural rule"))
+                    .hint_person("write a structural rule: claude-reviewer rules new ID --structural")
+                    .hint_agent("a team's structural rule is a YAML file: see docs/structural-rules.md"))
             }
             None => team::of_built_in(usize::from(index)).ok_or_else(|| {
                 Error::usage(format!("cannot print {id} as TOML: code of the program decides what it matches"))

@@ -180,7 +180,7 @@ fn the_profile_audit_adds_rules_and_raises_findings_of_unknown_origin() {
     assert_ne!(default.hash(), audit.hash());
     assert_eq!(default.hash(), RuleSet::new(&RulesPolicy::default(), &[]).unwrap().hash());
 
-    let url = "import requests\nrequests.get('http://api.shop.com/')\n";
+    let url = "URL = 'http://api.shop.com/'\n";
     assert_eq!(found(&default, "app/a.py", url), []);
     let cleartext = |severity| vec![("cleartext-url".to_owned(), severity, Confidence::Medium)];
     assert_eq!(found(&audit, "app/a.py", url), cleartext(Severity::Minor));
