@@ -201,7 +201,8 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
         }
         name
     };
-    let languages = r.languages.iter().filter_map(|l| format::LANGUAGES.iter().position(|k| k == l));
+    let own = |l: &String| if l == format::TSX { "typescript".to_owned() } else { l.clone() };
+    let languages = r.languages.iter().map(own).filter_map(|l| format::LANGUAGES.iter().position(|k| *k == l));
     let languages = languages.fold(0u64, |bits, i| bits | 1 << i);
     writeln!(out, "Rule {{")?;
     writeln!(out, "id: {}, title: {},", text(&r.id), text(&r.title))?;
@@ -211,6 +212,10 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(out, "weak_paths: {},", list(&r.weak_paths))?;
     writeln!(out, "in_tests: {}, in_bundles: {}, place: Place::{},", r.in_tests, r.in_bundles, name(&r.place))?;
     writeln!(out, "matcher: Matcher::{},", r.matcher.as_deref().map_or("Pattern".to_owned(), name))?;
+    let trees = if r.tree.is_empty() { &[][..] } else { &r.languages[..] };
+    writeln!(out, "tree: {}, tree_languages: {},", text(&r.tree), list(trees))?;
+    let severity = r.audit_severity.as_deref().map_or("None".to_owned(), |s| format!("Some(Severity::{})", name(s)));
+    writeln!(out, "is_audit: {}, audit_severity: {severity},", r.profile == format::AUDIT_PROFILE)?;
     writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
     writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;
     writeln!(out, "harmless: {}, guarded_by: {},", list(&r.harmless), list(&r.guarded_by))?;

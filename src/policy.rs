@@ -144,6 +144,17 @@ pub struct RulesPolicy {
     pub severity: Vec<(String, Severity)>,
     /// Folders of the repository that contain team rules.
     pub paths: Vec<String>,
+    pub profile: RuleProfile,
+}
+
+/// Which rules run, and how much a finding with a value of unknown origin weighs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RuleProfile {
+    /// Rules that are right in practically every case.
+    #[default]
+    Default,
+    /// Rules that a person judges one by one too, and findings with a value of unknown origin as `minor`.
+    Audit,
 }
 
 /// `[[path]]`: thresholds for a part of the repository.

@@ -22,6 +22,7 @@ mod lexer;
 mod markers;
 mod mask;
 mod origin;
+mod parse;
 mod pins;
 mod prefilter;
 mod prose;
@@ -46,7 +47,7 @@ use crate::diff::{Entry, FileChange, LineNo, RepoPath};
 use crate::error::{Error, Result};
 use crate::finding::listing::Floor;
 use crate::finding::{Category, Confidence, Finding, LineSpan, Severity, Suppression};
-use crate::policy::RulesPolicy;
+use crate::policy::{RuleProfile, RulesPolicy};
 pub use about::doc_url;
 use catalog::{Matcher, Rule};
 pub use change::Tree;
@@ -75,6 +76,7 @@ pub struct RuleSet {
     /// By index of the rule; empty: none is disabled.
     disabled: Vec<bool>,
     severity: Vec<(u16, Severity)>,
+    profile: RuleProfile,
     suppressions: Suppressions,
     /// Commits of actions that replacements may name.
     pins: pins::Pins,
@@ -164,6 +166,9 @@ pub struct Description<'a> {
     pub weak_paths: Vec<&'a str>,
     pub in_tests: bool,
     pub in_bundles: bool,
+    /// The profile of the policy in which the rule runs, and its severity in the profile `audit`, if that is another one.
+    pub profile: &'static str,
+    pub audit_severity: Option<Severity>,
     /// Expressions that all must match in the file, and expressions that must not match in it.
     pub file_has: Vec<&'a str>,
     pub file_lacks: Vec<&'a str>,
@@ -197,6 +202,8 @@ impl<'a> Description<'a> {
             weak_paths: texts(&r.weak_paths),
             in_tests: r.in_tests,
             in_bundles: r.in_bundles,
+            profile: r.profile(),
+            audit_severity: r.audit_severity,
             file_has: texts(&r.file_has),
             file_lacks: texts(&r.file_lacks),
             secret: r.secret,
@@ -246,9 +253,9 @@ pub fn is_code(path: &RepoPath) -> bool {
 ///
 /// Usage: one error that lists every problem of every file.
 pub fn test(files: &[(String, String)]) -> Result<Report> {
-    let rules = RuleSet::new(&RulesPolicy::default(), files)?;
+    let mut rules = RuleSet::new(&RulesPolicy::default(), files)?;
     let written: Vec<_> = rules.team.written.iter().map(|w| w.rule.clone()).collect();
-    Ok(sample::test(&rules, &written))
+    Ok(sample::test(&mut rules, &written))
 }
 
 /// Returns true if a team rule can have this ID: its form is right, and no built-in rule has it.
@@ -273,6 +280,7 @@ impl RuleSet {
             folders: policy.paths.iter().map(|p| p.trim_end_matches('/').to_owned()).collect(),
             disabled: Vec::new(),
             severity: Vec::new(),
+            profile: policy.profile,
             suppressions: Suppressions { honour_added: true },
             pins: pins::Pins::default(),
             hash: Cow::Borrowed(catalog::HASH),
@@ -286,7 +294,8 @@ impl RuleSet {
             let index = rules.known(id, "severity")?;
             rules.severity.push((index, *severity));
         }
-        if !(team.is_empty() && policy.disable.is_empty() && policy.severity.is_empty()) {
+        let is_default = policy.profile == RuleProfile::Default;
+        if !(team.is_empty() && policy.disable.is_empty() && policy.severity.is_empty() && is_default) {
             rules.hash = Cow::Owned(rules.hash_of(team));
         }
         Ok(rules)
@@ -459,6 +468,11 @@ impl RuleSet {
                     .hint(format!("see {}:{}", written.file, written.line)))
             }
             Some(i) => Ok(team::to_toml(&self.team.written[i])),
+            None if self.rule(index).matcher == Matcher::Structural => {
+                Err(Error::usage(format!("cannot print {id} as TOML: it is a structural rule"))
+                    .hint_person("write a structural rule: claude-reviewer rules new ID --structural")
+                    .hint_agent("a team's structural rule is a YAML file: see docs/structural-rules.md"))
+            }
             None => team::of_built_in(usize::from(index)).ok_or_else(|| {
                 Error::usage(format!("cannot print {id} as TOML: code of the program decides what it matches"))
                     .hint_person(format!("read about the rule: claude-reviewer rules explain {id}"))
@@ -523,11 +537,23 @@ impl RuleSet {
     }
 
     fn is_enabled(&self, index: u16) -> bool {
-        !self.disabled.get(usize::from(index)).copied().unwrap_or(false)
+        let is_disabled = self.disabled.get(usize::from(index)).copied().unwrap_or(false);
+        !is_disabled && (self.profile == RuleProfile::Audit || !self.rule(index).is_audit)
     }
 
     fn severity_of(&self, index: u16) -> Severity {
-        self.severity_set(index).unwrap_or_else(|| self.rule(index).severity)
+        let rule = self.rule(index);
+        let of_profile = rule.audit_severity.filter(|_| self.profile == RuleProfile::Audit);
+        self.severity_set(index).or(of_profile).unwrap_or(rule.severity)
+    }
+
+    /// Returns the severity of a finding of a rule if the origin of the value is unknown.
+    fn severity_of_unknown(&self, index: u16) -> Severity {
+        let of_profile = match self.profile {
+            RuleProfile::Default => Severity::Suggestion,
+            RuleProfile::Audit => Severity::Minor,
+        };
+        self.severity_set(index).unwrap_or_else(|| of_profile.min(self.severity_of(index)))
     }
 
     /// Returns the severity that policy sets for a rule by its name.
@@ -545,6 +571,8 @@ impl RuleSet {
         let rule = self.rule(index);
         slot.get_or_init(|| match rule.matcher {
             Matcher::Pattern => walk::Compiled::of(rule),
+            // The conditions on its file, and its fixes.
+            Matcher::Structural if !rule.tree.is_empty() => walk::Compiled::of(rule),
             _ => None,
         })
         .as_ref()
@@ -580,6 +608,9 @@ impl RuleSet {
             hash.update(bytes);
         };
         field(catalog::HASH.as_bytes());
+        if self.profile != RuleProfile::Default {
+            field(self.profile.name().as_bytes());
+        }
         for i in 0..self.len() as u16 {
             field(if self.is_enabled(i) { self.severity_of(i).name().as_bytes() } else { b"off" });
         }

@@ -6,7 +6,7 @@ mod new;
 use super::Context;
 use super::policy::Files;
 use crate::error::{Error, ExitStatus, Result};
-use crate::finding::Category;
+use crate::finding::{Category, Severity};
 use crate::git::Repo;
 use crate::policy::RulesPolicy;
 use crate::review;
@@ -170,6 +170,7 @@ fn as_json(d: &Description<'_>) -> serde_json::Value {
         "confidence": d.confidence.name(), "origin": origin(d), "languages": d.languages, "paths": d.paths,
         "not_paths": d.not_paths, "weak_paths": d.weak_paths, "file_has": d.file_has, "file_lacks": d.file_lacks,
         "in_tests": d.in_tests, "in_bundles": d.in_bundles, "secret": d.secret, "judges_origin": d.judges_origin,
+        "profile": d.profile, "audit_severity": d.audit_severity.map(Severity::name),
         "message": d.message, "why": d.why, "suggestion": d.suggestion, "cwe": d.cwe, "references": d.references,
         "url": url(d),
     })
@@ -195,6 +196,9 @@ fn table(rules: &[Description<'_>]) -> String {
         let title = Inert::new(d.title);
         // Writing to a string cannot fail.
         let _ = write!(out, "{:width$}  {:10}  {:16}  {title}", d.id, d.severity, d.category);
+        if d.profile != "default" {
+            let _ = write!(out, "  (profile {})", d.profile);
+        }
         if let Some(origin) = origin(d) {
             let _ = write!(out, "  ({})", Inert::new(origin));
         }
@@ -284,6 +288,12 @@ fn scope(d: &Description<'_>) -> String {
     more("not in files that match one of:", &d.file_lacks);
     if d.judges_origin {
         lines.push("a suggestion with low confidence if the origin of the value is unknown".to_owned());
+    }
+    if d.profile != "default" {
+        lines.push(format!("only with [rules] profile = \"{}\"", d.profile));
+    }
+    if let Some(severity) = d.audit_severity {
+        lines.push(format!("{severity} with [rules] profile = \"audit\""));
     }
     if !d.in_tests {
         lines.push("not in tests, fixtures and examples; lower severity in paths that may be one".to_owned());

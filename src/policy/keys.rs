@@ -8,7 +8,10 @@ mod context;
 
 use super::kind::Kind;
 use super::value::Value;
-use super::{AgentReview, Backend, BackendKind, Guideline, HookMode, MAX_ATTEMPTS, Mode, PathRule, Policy, PostCommit};
+use super::{
+    AgentReview, Backend, BackendKind, Guideline, HookMode, MAX_ATTEMPTS, Mode, PathRule, Policy, PostCommit,
+    RuleProfile,
+};
 use crate::finding::Severity;
 use crate::request::{Depth, OnIncomplete, OnTestFailure};
 pub(super) use backend::BACKEND;
@@ -112,6 +115,8 @@ pub(super) static TABLES: &[Table] = &[
 const ON_FAILURE: &[&str] = &["block", "warn"];
 const COMPLETION: &[&str] = &["fail", "warn"];
 const CONFIDENCES: &[&str] = &["low", "medium", "high"];
+const PROFILES: &[&str] = &["default", "audit"];
+const STRICTEST_FIRST: &[&str] = &["audit", "default"];
 const HOOK_MODES: &[&str] = &["full", "rules", "off"];
 const POST_COMMITS: &[&str] = &["off", "background"];
 const MODES: &[&str] = &["all", "first"];
@@ -323,6 +328,15 @@ static RULES: &[Key<Policy>] = &[
         weaker: Weaker::Shrinks,
         get: |p| Value::List(p.rules.paths.clone()),
         set: |p, v| p.rules.paths = v.list().to_vec(),
+    },
+    Key {
+        name: "profile",
+        about: "With audit, rules run that report opinions and possible problems too, and a finding about a value of unknown origin is minor instead of a suggestion.",
+        kind: Kind::Choice(PROFILES),
+        trust: Trust::Open,
+        weaker: Weaker::Steps(STRICTEST_FIRST),
+        get: |p| Value::Text(p.rules.profile.name().to_owned()),
+        set: |p, v| p.rules.profile = RuleProfile::parse(v.text()),
     },
 ];
 
@@ -707,6 +721,20 @@ impl Mode {
             Self::All => "all",
             Self::First => "first",
         }
+    }
+}
+
+impl RuleProfile {
+    /// Returns the name in policy files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Audit => "audit",
+        }
+    }
+
+    fn parse(name: &str) -> Self {
+        if name == "audit" { Self::Audit } else { Self::Default }
     }
 }
 

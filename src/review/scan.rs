@@ -278,12 +278,16 @@ impl Scan<'_> {
             text: format!("{} more of {} are not listed{within}: the first 1,000 are", u.count, u.rule),
             origin: "rules".to_owned(),
         }));
-        out.notes.extend(rest.is_flow_partial.then(|| Note {
-            file: Some(file.path().clone()),
-            line: None,
-            text: format!("data flow was followed only in a part of the file{within}: it is too large or too complex"),
-            origin: "rules".to_owned(),
-        }));
+        for (is_partial, what) in
+            [(rest.is_flow_partial, "data flow was followed"), (rest.is_tree_partial, "structural rules were matched")]
+        {
+            out.notes.extend(is_partial.then(|| Note {
+                file: Some(file.path().clone()),
+                line: None,
+                text: format!("{what} only in a part of the file{within}: it is too large or too complex"),
+                origin: "rules".to_owned(),
+            }));
+        }
         let thresholds = self.policy.thresholds(Some(file.path()));
         let is_inside = part.commit.is_some() && part.scope == Scope::Secrets;
         out.counted.extend(

@@ -1,5 +1,6 @@
 //! The rules as the engine uses them, and the built-in ones as the build script wrote them.
 
+use super::format;
 use super::language::Languages;
 use super::lexer::Place;
 use super::prefilter::{Candidate, Prefilter};
@@ -23,6 +24,13 @@ pub(crate) struct Rule {
     pub(crate) in_bundles: bool,
     pub(crate) place: Place,
     pub(crate) matcher: Matcher,
+    /// The condition of a built-in structural rule, in YAML, and the languages that it names.
+    pub(crate) tree: Cow<'static, str>,
+    pub(crate) tree_languages: List,
+    /// The rule runs only in the profile `audit`.
+    pub(crate) is_audit: bool,
+    /// The severity in that profile, if it is another one.
+    pub(crate) audit_severity: Option<Severity>,
     pub(crate) pattern: Cow<'static, str>,
     pub(crate) not_pattern: List,
     pub(crate) harmless: List,
@@ -44,6 +52,13 @@ pub(crate) struct Rule {
     pub(crate) references: List,
     pub(crate) bad: Option<Cow<'static, str>>,
     pub(crate) good: Option<Cow<'static, str>>,
+}
+
+impl Rule {
+    /// Returns the profile of the policy in which the rule runs.
+    pub(crate) fn profile(&self) -> &'static str {
+        if self.is_audit { format::AUDIT_PROFILE } else { format::DEFAULT_PROFILE }
+    }
 }
 
 /// A replacement in the lines of a match; see `format::Fix`.
@@ -77,7 +92,7 @@ pub(crate) enum Matcher {
     Flow,
     /// Code that looks at the change itself: `super::change`.
     Change,
-    /// A team's rule on the syntax tree: `super::structural`.
+    /// A condition on the syntax tree: `super::structural`.
     Structural,
 }
 

@@ -26,25 +26,11 @@ mod trigger;
 mod value;
 mod visible;
 
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use super::parse::{self, Parse};
 use table::Table;
-use tree_sitter::{Language, ParseOptions, Parser, Tree};
+use tree_sitter::Language;
 
 pub use trigger::{has_sink, may_match, touches};
-
-/// Bytes of a file that is analysed.
-const MOST_BYTES: usize = 1 << 20;
-/// The longest time of the parser: this, and so much more for each byte. Usual files take milliseconds. In a file that is
-/// one long syntax error, each step of the parser takes longer than the one before, so that a number of steps bounds nothing.
-const PARSE_TIME: Duration = Duration::from_secs(2);
-const TIME_PER_BYTE: Duration = Duration::from_micros(1);
-/// Bytes of its longest line. No person writes longer ones, and the parser of Kotlin takes time that grows with the square of
-/// a line that it cannot read.
-const MOST_OF_LINE: usize = 20_000;
-/// Steps of the parser: this, and one more for so many bytes.
-const PARSE_STEPS: usize = 5_000;
-const BYTES_PER_STEP: usize = 20;
 
 /// A language whose files can be analysed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -291,27 +277,19 @@ fn is_word(b: u8) -> bool {
 
 /// Finds flows in a file.
 pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
-    if text.len() > MOST_BYTES || text.split(|b| *b == b'\n').any(|line| line.len() > MOST_OF_LINE) {
+    analyse_parsed(language, text, None)
+}
+
+/// Finds flows in a file that another rule may have parsed.
+pub(super) fn analyse_parsed(language: FlowLanguage, text: &[u8], known: Option<&Parse<'_>>) -> Analysis {
+    if !parse::is_bounded(text) {
         return Analysis::default();
     }
-    let Some(tree) = parse(language, text) else {
+    let Some(tree) = parse::tree_or(known, &language.grammar(text), text) else {
         return Analysis { bytes_parsed: text.len(), ..Analysis::default() };
     };
     let module = lower::module(language, tree.root_node(), text);
     let (flows, is_complete) = start::run(language, &module, text);
     let is_readable = !tree.root_node().has_error();
     Analysis { flows, is_complete: is_complete && !module.is_partial, is_readable, bytes_parsed: text.len() }
-}
-
-fn parse(language: FlowLanguage, text: &[u8]) -> Option<Tree> {
-    let mut parser = Parser::new();
-    parser.set_language(&language.grammar(text)).ok()?;
-    let mut steps = PARSE_STEPS + text.len() / BYTES_PER_STEP;
-    let end = Instant::now() + PARSE_TIME + TIME_PER_BYTE * u32::try_from(text.len()).unwrap_or(u32::MAX);
-    let mut stop = |_: &tree_sitter::ParseState| {
-        steps = steps.saturating_sub(1);
-        if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    };
-    let options = ParseOptions::new().progress_callback(&mut stop);
-    parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
 }

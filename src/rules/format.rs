@@ -53,6 +53,17 @@ pub(crate) struct Rule {
     /// Code instead of a pattern: one of [`MATCHERS`]. Not for team rules.
     #[serde(default)]
     pub(crate) matcher: Option<String>,
+    /// The condition of a built-in structural rule, in ast-grep's YAML: `rule`, `constraints`, `utils`, `transform`, `fix`. It is
+    /// compiled once for each of `languages`. One of `literals` is in the code of each match, on a line that `pattern` matches if
+    /// there is one.
+    #[serde(default)]
+    pub(crate) tree: String,
+    /// The profile of the policy in which the rule runs: one of [`PROFILES`].
+    #[serde(default = "default_profile")]
+    pub(crate) profile: String,
+    /// The severity in the profile `audit`, if it is another one.
+    #[serde(default)]
+    pub(crate) audit_severity: Option<String>,
     /// Exempts a statement that matches one of these. In a secret rule, only the secret is compared, because an author
     /// controls the text beside it.
     #[serde(default)]
@@ -171,8 +182,16 @@ pub(crate) const MATCHERS: &[&str] = &[
     STRUCTURAL,
 ];
 
-/// The matcher of a team's structural rules (`rules::structural`).
+/// The matcher of structural rules (`rules::structural`).
 pub(crate) const STRUCTURAL: &str = "structural";
+
+/// A name in the `languages` of a structural rule that is for TypeScript with JSX alone. `typescript` includes it.
+pub(crate) const TSX: &str = "tsx";
+
+/// Values of `profile`. A rule of `audit` does not run by default.
+pub(crate) const PROFILES: &[&str] = &[DEFAULT_PROFILE, AUDIT_PROFILE];
+pub(crate) const DEFAULT_PROFILE: &str = "default";
+pub(crate) const AUDIT_PROFILE: &str = "audit";
 
 /// Values of `place`.
 pub(crate) const PLACES: &[&str] = &["any", "code", "code-or-string", "string", "comment"];
@@ -288,10 +307,13 @@ impl Rule {
             ("severity", &self.severity, SEVERITIES),
             ("confidence", &self.confidence, CONFIDENCES),
             ("place", &self.place, PLACES),
+            ("profile", &self.profile, PROFILES),
         ] {
             out.extend(unknown(key, value, known));
         }
-        out.extend(self.languages.iter().filter_map(|l| unknown("languages", l, LANGUAGES)));
+        out.extend(self.audit_severity.as_ref().and_then(|s| unknown("audit_severity", s, SEVERITIES)));
+        let is_known = |l: &&String| l.as_str() != TSX || self.tree.is_empty();
+        out.extend(self.languages.iter().filter(is_known).filter_map(|l| unknown("languages", l, LANGUAGES)));
         for (key, list) in [("near_has", &self.near_has), ("near_lacks", &self.near_lacks)] {
             if !list.is_empty() && !self.secret {
                 out.push(Fault::new(key, "needs `secret = true`"));
@@ -304,16 +326,42 @@ impl Rule {
     }
 
     fn matcher_faults(&self) -> Vec<Fault> {
+        if !self.tree.is_empty() {
+            return self.tree_faults();
+        }
         let Some(matcher) = &self.matcher else {
-            let missing = |key, is_empty: bool| is_empty.then(|| Fault::new(key, "is missing"));
             let literals = missing("literals", self.literals.is_empty());
             return literals.into_iter().chain(missing("pattern", self.pattern.is_empty())).collect();
         };
-        // The pattern of a structural rule is its condition.
+        // The pattern of a team's structural rule is its condition.
         let has_pattern = !self.pattern.is_empty() && matcher != STRUCTURAL;
         let both = has_pattern || !self.literals.is_empty();
         let excludes = both.then(|| Fault::new("matcher", "excludes `pattern` and `literals`"));
-        unknown("matcher", matcher, MATCHERS).into_iter().chain(excludes).collect()
+        let tree = missing("tree", matcher == STRUCTURAL && self.pattern.is_empty());
+        unknown("matcher", matcher, MATCHERS).into_iter().chain(excludes).chain(tree).collect()
+    }
+
+    /// Returns the problems of a built-in structural rule.
+    fn tree_faults(&self) -> Vec<Fault> {
+        let mut out = Vec::new();
+        if self.matcher.as_deref() != Some(STRUCTURAL) {
+            out.push(Fault::new("tree", format!("needs `matcher = \"{STRUCTURAL}\"`")));
+        }
+        out.extend(missing("languages", self.languages.is_empty()));
+        out.extend(missing("literals", self.literals.is_empty()));
+        for (key, is_set) in [
+            ("not_pattern", !self.not_pattern.is_empty()),
+            ("harmless", !self.harmless.is_empty()),
+            ("guarded_by", !self.guarded_by.is_empty()),
+            ("line_has", !self.line_has.is_empty()),
+            ("checks", !self.checks.is_empty()),
+            ("secret", self.secret),
+            ("decoded", self.decoded),
+            ("judges_origin", self.judges_origin),
+        ] {
+            out.extend(is_set.then(|| Fault::new(key, "is not for structural rules")));
+        }
+        out
     }
 
     /// Returns every problem of the samples.
@@ -334,6 +382,10 @@ impl Rule {
         }
         out
     }
+}
+
+fn missing(key: &'static str, is_missing: bool) -> Option<Fault> {
+    is_missing.then(|| Fault::new(key, "is missing"))
 }
 
 /// Reports a value that is not one of the known ones.
@@ -357,6 +409,9 @@ fn literal_fault(literal: &str) -> Option<Fault> {
 
 fn medium() -> String {
     "medium".to_owned()
+}
+fn default_profile() -> String {
+    DEFAULT_PROFILE.to_owned()
 }
 fn any() -> String {
     "any".to_owned()

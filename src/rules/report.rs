@@ -39,6 +39,8 @@ pub struct Rest {
     pub counted: Vec<Counted>,
     /// A limit of time or size ended the analysis of data flow before the end of the file.
     pub is_flow_partial: bool,
+    /// A limit ended the search for matches of structural rules.
+    pub is_tree_partial: bool,
 }
 
 /// What a rule saw, beside what stands in its catalogue entry.
@@ -140,6 +142,7 @@ impl<'a> Reporter<'a> {
             by_rule: self.counts.iter().enumerate().filter_map(unlisted).collect(),
             counted: self.counted,
             is_flow_partial: false,
+            is_tree_partial: false,
         }
     }
 
@@ -236,7 +239,9 @@ impl<'a> Reporter<'a> {
         }
         let languages = self.languages();
         let file = self.file.filter(|f| Some(f.path()) == sighting.file)?;
-        rewrite::replacement(self.rules, self.rules.compiled(index)?, (&file.text()?.new, languages), sighting.lines?)
+        let compiled = self.rules.compiled(index)?;
+        let is_matched = |new: &str| rewrite::is_matched(compiled, new);
+        rewrite::replacement(self.rules, compiled, (&file.text()?.new, languages), sighting.lines?, &is_matched)
     }
 
     /// Returns a part of the file with its secrets hidden. The text around the part can reveal a secret, so the whole
@@ -255,9 +260,7 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
         ValueOrigin::Local => {
             rules.severity_set(index).unwrap_or_else(|| rules.severity_of(index).min(Severity::Major))
         }
-        ValueOrigin::Doubtful | ValueOrigin::Unknown | ValueOrigin::Any => {
-            rules.severity_set(index).unwrap_or(Severity::Suggestion)
-        }
+        ValueOrigin::Doubtful | ValueOrigin::Unknown | ValueOrigin::Any => rules.severity_of_unknown(index),
     };
     if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
 }

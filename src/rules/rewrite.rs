@@ -2,6 +2,8 @@
 //!
 //! A replacement is offered if it is certain: the rule itself has it, the rule does not match the new lines, they have no
 //! secret, and deleted lines are whole statements whose absence leaves valid code.
+//!
+//! How a rule matches new lines is up to the caller: by its expression ([`is_matched`]), or on the syntax tree.
 
 use super::language::Languages;
 use super::walk::Compiled;
@@ -16,12 +18,14 @@ const MAX_BYTES: usize = 4096;
 /// Lines above a deleted one that are read to find code.
 const ABOVE: u32 = 20;
 
-/// Returns the new lines, without a line end and a byte order mark. An empty text deletes the lines.
+/// Returns the new lines, without a line end and a byte order mark. An empty text deletes the lines. `is_matched` returns true
+/// if the rule would find its argument in the place of the lines.
 pub(super) fn replacement(
     rules: &RuleSet,
     compiled: &Compiled,
     (text, languages): (&Text, Languages),
     span: LineSpan,
+    is_matched: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
     let (first, last) = (span.first.get(), span.last.get());
     if last.checked_sub(first)? > MAX_LINES {
@@ -34,7 +38,7 @@ pub(super) fn replacement(
         return None;
     }
     let new = String::from_utf8(compiled.fixed(old)).ok()?;
-    if new.as_bytes() == old || is_matched(compiled, &new) || matches!(rules.mask(new.as_bytes()), Cow::Owned(_)) {
+    if new.as_bytes() == old || is_matched(&new) || matches!(rules.mask(new.as_bytes()), Cow::Owned(_)) {
         return None;
     }
     match new.trim().is_empty() {
@@ -43,8 +47,8 @@ pub(super) fn replacement(
     }
 }
 
-/// Returns true if the rule would find new lines: one of them, or all of them joined as one statement.
-fn is_matched(compiled: &Compiled, new: &str) -> bool {
+/// Returns true if the expression of a rule matches new lines: one of them, or all of them joined as one statement.
+pub(super) fn is_matched(compiled: &Compiled, new: &str) -> bool {
     let joined = new.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     new.lines().chain([joined.as_str()]).any(|line| compiled.pattern.is_match(line.as_bytes()))
 }

@@ -4,6 +4,7 @@ use super::{RuleSet, Scope, Tree, format, secret};
 use crate::diff::{RepoPath, code, patch};
 use crate::error::Result;
 use crate::finding::{Finding, Severity};
+use crate::policy::RuleProfile;
 
 /// Expands `${alnum:36}` and its kind into made-up text, the same for the same seed.
 ///
@@ -96,10 +97,12 @@ pub struct Report {
     pub failures: Vec<String>,
 }
 
-/// Runs every sample of the rules through the engine.
-pub(super) fn test(rules: &RuleSet, written: &[format::Rule]) -> Report {
+/// Runs every sample of the rules through the engine, in the profile of its rule.
+pub(super) fn test(rules: &mut RuleSet, written: &[format::Rule]) -> Report {
     let mut report = Report { rules: written.len(), ..Report::default() };
     for rule in written {
+        let is_audit = rule.profile == format::AUDIT_PROFILE;
+        rules.profile = if is_audit { RuleProfile::Audit } else { RuleProfile::Default };
         report.failures.extend(rule.sample_faults().into_iter().map(|f| format!("{}: {f}", rule.id)));
         for (i, sample) in rule.samples.iter().enumerate() {
             report.samples += 1;
@@ -169,6 +172,7 @@ fn findings(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<Finding>> {
 mod tests {
     use super::*;
     use crate::policy::RulesPolicy;
+    use crate::rules::structural::{StructuralRule, TreeLanguage};
     use crate::rules::{catalog, check, team, walk};
 
     fn written() -> Vec<format::Rule> {
@@ -183,7 +187,8 @@ mod tests {
     #[test]
     fn every_pattern_compiles_and_every_check_is_known() {
         let mut wrong = Vec::new();
-        for rule in catalog::RULES.iter().filter(|r| r.matcher == catalog::Matcher::Pattern) {
+        let has_expressions = |r: &&catalog::Rule| r.matcher == catalog::Matcher::Pattern || !r.tree.is_empty();
+        for rule in catalog::RULES.iter().filter(has_expressions) {
             if let Err((key, e)) = walk::Compiled::check(rule) {
                 wrong.push(format!("{}: {key}: {e}", rule.id));
             }
@@ -195,9 +200,28 @@ mod tests {
     }
 
     #[test]
+    fn every_tree_compiles_for_each_of_its_languages() {
+        let mut wrong = Vec::new();
+        for rule in catalog::RULES.iter().filter(|r| !r.tree.is_empty()) {
+            let languages: Vec<_> = TreeLanguage::of_rule(&rule.tree_languages).collect();
+            let unknown = rule.tree_languages.iter().filter(|name| {
+                let one = [(*name).clone()];
+                TreeLanguage::of_rule(&one).next().is_none()
+            });
+            wrong.extend(unknown.map(|name| format!("{}: languages: {name:?} has no grammar", rule.id)));
+            for language in languages {
+                if let Err(e) = StructuralRule::of_catalogue(rule, language) {
+                    wrong.push(format!("{}: {}: {e}", rule.id, language.name()));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
     fn every_sample_matches_as_it_says() {
-        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
-        let report = test(&rules, &written());
+        let mut rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let report = test(&mut rules, &written());
         assert!(
             report.failures.is_empty(),
             "{} samples are wrong:\n{}",
@@ -209,12 +233,12 @@ mod tests {
     /// Editors on Windows begin a file with a mark and end its lines with two characters.
     #[test]
     fn every_sample_matches_alike_as_windows_writes_it() {
-        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let mut rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         let mut written = written();
         for sample in written.iter_mut().flat_map(|r| &mut r.samples).filter(|s| !s.text.starts_with("diff --git ")) {
             sample.text = format!("\u{feff}{}", sample.text.replace('\n', "\r\n"));
         }
-        let report = test(&rules, &written);
+        let report = test(&mut rules, &written);
         let failures = report.failures;
         assert!(failures.is_empty(), "{} samples are wrong:\n{}", failures.len(), failures.join("\n"));
     }

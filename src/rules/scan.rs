@@ -3,6 +3,7 @@
 use super::catalog::{self, FILTER, Matcher};
 use super::lexer::{Place, Readings};
 use super::origin::Origins;
+use super::parse::Parse;
 use super::prose::{self, Purpose};
 use super::report::{self, Reporter, Rest, Sighting, ValueOrigin};
 use super::role::{self, Role};
@@ -95,6 +96,8 @@ fn reading(
         added: None,
         sets: None,
         placed: None,
+        parse: None,
+        is_tree_partial: false,
         reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
     let from = scan.reporter.count();
@@ -108,11 +111,12 @@ fn reading(
     if scope == Scope::All && is_first {
         change::scan(file, &mut scan.reporter);
     }
+    let is_tree_partial = scan.is_tree_partial;
     let rest = scan.reporter.rest();
     if let Followed::Whole(language) = followed {
         join::trust_flows(rules, language, &mut out[from..]);
     }
-    Rest { is_flow_partial: followed == Followed::Partly, ..rest }
+    Rest { is_flow_partial: followed == Followed::Partly, is_tree_partial, ..rest }
 }
 
 /// What is known of a rule in this file.
@@ -125,6 +129,8 @@ enum Fit {
     Looks,
     /// What it would find here it knows to be harmless.
     Spares,
+    /// A structural rule with a literal near the added lines: it is matched on the tree.
+    Wanted,
     Not,
 }
 
@@ -172,6 +178,10 @@ struct Scan<'a> {
     sets: Option<Vec<Range<usize>>>,
     /// The secrets of that run that are known by their place, in order.
     placed: Option<Vec<place::Placed>>,
+    /// The new file with its tree, if a structural rule needed it.
+    parse: Option<Parse<'a>>,
+    /// A limit ended the search for matches of structural rules.
+    is_tree_partial: bool,
     reporter: Reporter<'a>,
 }
 
@@ -182,7 +192,7 @@ impl Visitor for Scan<'_> {
         }
         let known = self.fits[usize::from(rule)];
         if known != Fit::Unknown {
-            return known != Fit::Not;
+            return !matches!(known, Fit::Not | Fit::Wanted);
         }
         let fit = self.fit(rule);
         self.fits[usize::from(rule)] = fit;
@@ -257,8 +267,13 @@ impl Visitor for Scan<'_> {
     }
 
     fn literal(&mut self, rule: u16, line: Range<usize>, line_index: u32) {
-        if self.reporter.rules.rule(rule).matcher == Matcher::ConflictMarkers {
-            self.conflict(rule, line, line_index);
+        match self.reporter.rules.rule(rule).matcher {
+            Matcher::ConflictMarkers => self.conflict(rule, line, line_index),
+            Matcher::Structural => {
+                let text = self.block.text;
+                self.want(rule, &text[line]);
+            }
+            _ => {}
         }
     }
 }
@@ -332,7 +347,7 @@ impl<'a> Scan<'a> {
             }
         }
         if self.scope == Scope::All && self.is_first {
-            self.structural(text);
+            self.is_tree_partial = !self.structural(text);
         }
         // Bytes that are not text make the review of the file incomplete, which says more.
         if self.scope == Scope::All

@@ -1,7 +1,7 @@
-//! Structural rules of a team: ast-grep's YAML, matched on the syntax tree.
+//! Structural rules: ast-grep's YAML, matched on the syntax tree. Those of a team, and those of the catalogue.
 //!
-//! The libraries of ast-grep parse a rule and match it (<https://ast-grep.github.io/reference/yaml.html>). Which matches are
-//! findings is decided in `scan/structural`.
+//! The libraries of ast-grep parse a rule and match it (<https://ast-grep.github.io/reference/yaml.html>). `scan/structural`
+//! decides which rules check a file, and which matches are findings.
 
 mod file;
 mod language;
@@ -9,22 +9,41 @@ mod language;
 pub(super) use file::{is_structural, parse};
 pub(super) use language::TreeLanguage;
 
+use super::catalog::{self, Rule};
+use super::parse::{self, Parse};
 use ast_grep_config::{Fixer, GlobalRules, RuleConfig, SerializableRuleConfig};
+use ast_grep_core::matcher::MatcherExt as _;
 use ast_grep_core::replacer::Replacer as _;
 use ast_grep_core::tree_sitter::StrDoc;
-use ast_grep_core::{AstGrep, NodeMatch};
+use ast_grep_core::{AstGrep, Matcher as _, NodeMatch};
 use std::fmt;
 use std::ops::Range;
-
-/// Files with more bytes are not parsed.
-const MAX_BYTES: usize = 1 << 20;
+use std::sync::OnceLock;
 
 /// Matches of one rule in one file that are read.
 const MAX_MATCHES: usize = 1000;
+/// Nodes below this depth are not matched. Written code stays below 200.
+const MAX_DEPTH: usize = 1000;
+/// Nodes that the rules of one file may visit, as an upper bound: see [`Work`]. Rules that search the whole subtree of a node
+/// would take quadratic time in deeply nested code without it. A release build takes about a second for them.
+const MAX_WORK: usize = 20_000_000;
+/// The key of a rule that searches beyond the nodes next to a node.
+const STOP_BY: &str = "stopBy";
+/// Units of work for a match that searches only the nodes next to a node, and bytes of its text for one more.
+const SHALLOW_WORK: usize = 8;
+const BYTES_PER_WORK: usize = 64;
+
+type Matched<'t> = NodeMatch<'t, StrDoc<TreeLanguage>>;
 
 /// A structural rule that can be matched.
 pub(super) struct StructuralRule {
     config: RuleConfig<TreeLanguage>,
+    /// By kind of nodes, whether it can match; `None`: every kind can.
+    kinds: Option<Box<[bool]>>,
+    /// The rule is built-in: it matches only code without syntax errors.
+    is_built_in: bool,
+    /// The rule searches all nodes below, above or beside a node.
+    is_deep: bool,
 }
 
 impl fmt::Debug for StructuralRule {
@@ -36,6 +55,8 @@ impl fmt::Debug for StructuralRule {
 /// A text with its syntax tree.
 pub(super) struct Parsed {
     tree: AstGrep<StrDoc<TreeLanguage>>,
+    /// The text is a whole file. The start of a part can be inside of anything.
+    is_whole: bool,
 }
 
 /// A match of a rule.
@@ -49,39 +70,159 @@ pub(super) struct StructuralMatch {
     pub(super) fix: Option<(Range<usize>, String)>,
 }
 
-impl Parsed {
-    /// Parses a text. `None`: it is too large.
-    pub(super) fn new(text: &str, language: TreeLanguage) -> Option<Self> {
-        let parse = |text| StrDoc::try_new(text, language).ok();
-        let doc = Some(text).filter(|t| t.len() <= MAX_BYTES).and_then(parse)?;
-        Some(Self { tree: AstGrep::doc(doc) })
+/// The work that is left for a file. A match of a rule with a node costs about as many units as it can visit nodes. Those are all
+/// below the node, above it and beside it, if the rule has `stopBy`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    left: usize,
+}
+
+impl Work {
+    pub(super) fn new() -> Self {
+        Self { left: MAX_WORK }
+    }
+
+    /// Returns true if the limit ended the search for matches.
+    pub(super) fn is_exceeded(self) -> bool {
+        self.left == 0
+    }
+
+    /// Returns false if less work is left.
+    fn spend(&mut self, work: usize) -> bool {
+        self.left = self.left.saturating_sub(work);
+        self.left > 0
     }
 }
 
+/// A node during a walk over a tree.
+#[derive(Clone, Copy)]
+struct Visited<'t> {
+    node: tree_sitter::Node<'t>,
+    /// It is in a part of the text that the grammar cannot read.
+    is_broken: bool,
+    /// Nodes above it, and beside it.
+    around: usize,
+}
+
+impl Parsed {
+    /// Parses a text. `None`: it is too large, or a limit ended the parser. `is_whole`: the text is a whole file.
+    pub(super) fn new(text: &str, language: TreeLanguage, is_whole: bool) -> Option<Self> {
+        if !parse::is_bounded(text.as_bytes()) {
+            return None;
+        }
+        let tree = parse::tree(&language.grammar(), text.as_bytes())?;
+        Some(Self { tree: AstGrep::doc(StrDoc { src: text.to_owned(), lang: language, tree }), is_whole })
+    }
+
+    /// Returns the tree for other rules. `text`: the text that was parsed.
+    pub(super) fn share<'t>(&self, text: &'t str) -> Parse<'t> {
+        let tree = self.tree.root().get_doc().tree.clone();
+        Parse::new(self.tree.lang().grammar(), text.as_bytes(), tree)
+    }
+
+    /// Returns the matches of each rule in order of their starts. `near`: ranges of bytes in order; only nodes that touch one
+    /// are matched.
+    pub(super) fn find(
+        &self,
+        rules: &[&StructuralRule],
+        near: Option<&[Range<usize>]>,
+        work: &mut Work,
+    ) -> Vec<Vec<StructuralMatch>> {
+        let mut out = vec![Vec::new(); rules.len()];
+        let mut cursor = self.tree.root().get_inner_node().walk();
+        // For each node above the current one: its children, and whether it is in a broken part.
+        let mut above: Vec<(usize, bool)> = Vec::new();
+        loop {
+            let node = cursor.node();
+            let is_broken = self.is_whole && (node.is_error() || above.last().is_some_and(|(_, is_broken)| *is_broken));
+            if near.is_none_or(|ranges| touches(ranges, &node.byte_range())) {
+                let around = above.len() + above.last().map_or(0, |(children, _)| *children);
+                self.visit(Visited { node, is_broken, around }, rules, work, &mut out);
+                if work.is_exceeded() {
+                    return out;
+                }
+                if above.len() < MAX_DEPTH && cursor.goto_first_child() {
+                    above.push((node.child_count() as usize, is_broken));
+                    continue;
+                }
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return out;
+                }
+                above.pop();
+            }
+        }
+    }
+
+    /// Matches each rule with a node.
+    fn visit(&self, at: Visited<'_>, rules: &[&StructuralRule], work: &mut Work, out: &mut [Vec<StructuralMatch>]) {
+        for (rule, found) in rules.iter().zip(out) {
+            if !rule.may_match(&at) || found.len() == MAX_MATCHES {
+                continue;
+            }
+            if !work.spend(rule.work(&at)) {
+                return;
+            }
+            let node = self.tree.adopt(at.node);
+            found.extend(rule.config.matcher.match_node(node).map(|node| rule.matched(self, &node)));
+        }
+    }
+}
+
+/// Returns true if a range touches one of several, which are in order.
+fn touches(ranges: &[Range<usize>], one: &Range<usize>) -> bool {
+    let first = ranges.partition_point(|r| r.end < one.start);
+    ranges.get(first).is_some_and(|r| r.start <= one.end)
+}
+
 impl StructuralRule {
-    /// Compiles a rule.
+    /// Compiles a rule of a team.
     ///
     /// # Errors
     ///
     /// A lower-case text with the cause: a pattern that does not parse, an unknown kind of nodes, an undefined variable.
-    pub(super) fn new(config: SerializableRuleConfig<TreeLanguage>) -> Result<Self, String> {
-        match RuleConfig::try_from(config, &GlobalRules::default()) {
-            Ok(config) => Ok(Self { config }),
-            Err(e) => Err(causes(&e)),
-        }
+    ///
+    /// `text`: the rule as it is written.
+    pub(super) fn new(config: SerializableRuleConfig<TreeLanguage>, text: &str) -> Result<Self, String> {
+        let config = RuleConfig::try_from(config, &GlobalRules::default()).map_err(|e| causes(&e))?;
+        let kinds = config.matcher.potential_kinds().map(|kinds| {
+            let mut known = vec![false; kinds.iter().max().map_or(0, |kind| kind + 1)];
+            kinds.iter().for_each(|kind| known[kind] = true);
+            known.into_boxed_slice()
+        });
+        Ok(Self { config, kinds, is_built_in: false, is_deep: text.contains(STOP_BY) })
+    }
+
+    /// Compiles a rule of the catalogue for a language.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`], and YAML that does not parse.
+    pub(super) fn of_catalogue(rule: &Rule, language: TreeLanguage) -> Result<Self, String> {
+        let text = format!("id: {}\nlanguage: {}\n{}", rule.id, language.name(), rule.tree);
+        let config = ast_grep_config::from_str::<SerializableRuleConfig<TreeLanguage>>(&text);
+        let rule = Self::new(config.map_err(|e| e.to_string())?, &rule.tree)?;
+        Ok(Self { is_built_in: true, ..rule })
     }
 
     pub(super) fn language(&self) -> TreeLanguage {
         self.config.language
     }
 
-    /// Returns the matches in order of their starts.
-    pub(super) fn find(&self, parsed: &Parsed) -> Vec<StructuralMatch> {
-        let root = parsed.tree.root();
-        root.find_all(&self.config.matcher).take(MAX_MATCHES).map(|node| self.matched(parsed, &node)).collect()
+    fn may_match(&self, at: &Visited<'_>) -> bool {
+        let kind = usize::from(at.node.kind_id());
+        let is_kind = self.kinds.as_ref().is_none_or(|kinds| kinds.get(kind) == Some(&true));
+        is_kind && !(self.is_built_in && (at.is_broken || at.node.has_error()))
     }
 
-    fn matched(&self, parsed: &Parsed, node: &NodeMatch<'_, StrDoc<TreeLanguage>>) -> StructuralMatch {
+    /// Returns the units of work for a match with a node.
+    fn work(&self, at: &Visited<'_>) -> usize {
+        let shallow = SHALLOW_WORK + at.node.byte_range().len() / BYTES_PER_WORK;
+        if self.is_deep { shallow + at.node.descendant_count() + at.around } else { shallow }
+    }
+
+    fn matched(&self, parsed: &Parsed, node: &Matched<'_>) -> StructuralMatch {
         let range = node.range();
         let text = parsed.tree.source().get(range.clone()).unwrap_or_default();
         let start = range.start + (text.len() - text.trim_start().len());
@@ -89,10 +230,26 @@ impl StructuralRule {
         StructuralMatch { range: start..start + text.trim().len(), message: self.config.get_message(node), fix }
     }
 
-    fn replaced(&self, fixer: &Fixer, node: &NodeMatch<'_, StrDoc<TreeLanguage>>) -> (Range<usize>, String) {
+    fn replaced(&self, fixer: &Fixer, node: &Matched<'_>) -> (Range<usize>, String) {
         let range = fixer.get_replaced_range(node, &self.config.matcher);
         (range, String::from_utf8_lossy(&fixer.generate_replacement(node)).into_owned())
     }
+}
+
+/// A rule of the catalogue for each language that it names.
+type ByLanguage = Vec<(TreeLanguage, OnceLock<Option<StructuralRule>>)>;
+
+/// The structural rules of the catalogue, as far as they were needed.
+static CATALOGUE: [OnceLock<ByLanguage>; catalog::RULES.len()] = [const { OnceLock::new() }; catalog::RULES.len()];
+
+/// Returns a rule of the catalogue for a language. `None`: it is not a structural rule, or does not name the language.
+pub(super) fn of_catalogue(index: u16, language: TreeLanguage) -> Option<&'static StructuralRule> {
+    let rule = catalog::RULES.get(usize::from(index)).filter(|rule| !rule.tree.is_empty())?;
+    let languages = || TreeLanguage::of_rule(&rule.tree_languages).map(|of| (of, OnceLock::new())).collect();
+    let known = CATALOGUE.get(usize::from(index))?.get_or_init(languages);
+    let (_, compiled) = known.iter().find(|(of, _)| *of == language)?;
+    // A test compiles every rule for each of its languages.
+    compiled.get_or_init(|| StructuralRule::of_catalogue(rule, language).ok()).as_ref()
 }
 
 /// Returns an error and its causes on one line, in lower case as fragments of error messages are.

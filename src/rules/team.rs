@@ -69,8 +69,10 @@ impl Team {
     fn check(&self, written: &Written, is_structural: bool) -> std::result::Result<Rule, Vec<Fault>> {
         let rule = &written.rule;
         let mut faults = rule.faults();
-        if rule.matcher.is_some() && !is_structural {
-            faults.push(Fault::new("matcher", "is for built-in rules only"));
+        if !is_structural {
+            let keys = [("matcher", rule.matcher.is_some()), ("tree", !rule.tree.is_empty())];
+            let set = keys.into_iter().filter(|(_, is_set)| *is_set);
+            faults.extend(set.map(|(key, _)| Fault::new(key, "is for built-in rules only")));
         }
         if catalog::RULES.iter().any(|r| r.id == rule.id) {
             faults.push(Fault::new("id", "is the id of a built-in rule"));
@@ -198,6 +200,10 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         in_bundles: r.in_bundles,
         place: Place::parse(&r.place).unwrap_or(Place::Any),
         matcher: Matcher::Pattern,
+        tree: text(&r.tree),
+        tree_languages: if r.tree.is_empty() { List::default() } else { list(&r.languages) },
+        is_audit: r.profile == format::AUDIT_PROFILE,
+        audit_severity: r.audit_severity.as_deref().and_then(Severity::parse),
         pattern: text(&r.pattern),
         not_pattern: list(&r.not_pattern),
         harmless: list(&r.harmless),

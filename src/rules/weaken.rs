@@ -1,6 +1,6 @@
 //! What a change to a team's rule files makes weaker: the rules of both versions, compared by id.
 
-use super::format::Rule;
+use super::format::{self, Rule};
 use super::team::{self, Team};
 use crate::diff::{LineNo, RepoPath};
 use crate::finding::Severity;
@@ -147,6 +147,9 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
         if was && !is {
             out.push(format!("{key} changes from true to false"));
         }
+    }
+    if is.profile != was.profile && is.profile == format::AUDIT_PROFILE {
+        out.push(format!("profile changes from {} to {}", was.profile, is.profile));
     }
     if is.judges_origin && !was.judges_origin {
         out.push("judges_origin changes from false to true".to_owned());

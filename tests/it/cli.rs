@@ -449,6 +449,12 @@ fn rule_section(rule: &serde_json::Value) -> String {
     }
     let mut paragraphs = vec![format!("### {}", rule["id"].as_str().unwrap())];
     paragraphs.push(format!("{}. *{}*", text("title").unwrap(), facts.join("; ")));
+    if rule["profile"] == "audit" {
+        paragraphs.push("The rule runs only with `[rules] profile = \"audit\"`.".to_owned());
+    }
+    if let Some(severity) = text("audit_severity") {
+        paragraphs.push(format!("With `[rules] profile = \"audit\"`, the severity is {severity}."));
+    }
     if rule["judges_origin"] == true {
         paragraphs.push("A value of unknown origin gives a suggestion with low confidence.".to_owned());
     }
@@ -506,6 +512,8 @@ fn docs_the_rules() {
             let cwe = rule["cwe"].as_u64().map(|n| n.to_string()).unwrap_or_default();
             let unknown = if rule["judges_origin"] == true { ", or suggestion" } else { "" };
             let severity = rule["severity"].as_str().unwrap();
+            let audit = if rule["profile"] == "audit" { ", only with profile `audit`" } else { "" };
+            let unknown = format!("{unknown}{audit}");
             text.push_str(&format!("| [`{0}`](#{0}) | {title} | {severity}{unknown} | {cwe} |\n", id(rule)));
         }
         for rule in found {

@@ -150,7 +150,7 @@ impl<'a> Scan<'a> {
             return Followed::Not;
         }
         let (text, base) = readable(self.reporter.languages(), change.new.known());
-        let mut analysis = flow::analyse(language, &text);
+        let mut analysis = flow::analyse_parsed(language, &text, self.parse.as_ref());
         shift(&mut analysis.flows, base);
         let mut found: BTreeMap<(u16, Option<usize>), (&Flow, Anchor)> = BTreeMap::new();
         let added = added(change);
@@ -430,7 +430,7 @@ fn further_lines(text: &[u8], call: Range<usize>) -> u32 {
 }
 
 /// Returns the line that a byte is in, without its line end.
-fn line_around(text: &[u8], at: usize) -> Range<usize> {
+pub(super) fn line_around(text: &[u8], at: usize) -> Range<usize> {
     let at = at.min(text.len());
     let start = memchr::memrchr2(b'\n', b'\r', &text[..at]).map_or(0, |i| i + 1);
     let end = memchr::memchr2(b'\n', b'\r', &text[at..]).map_or(text.len(), |i| at + i);

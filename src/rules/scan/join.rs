@@ -58,8 +58,9 @@ pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [
     let (flows, others): (Vec<_>, Vec<_>) = found.iter_mut().partition(|f| is_of_flow(rules, f));
     for f in others {
         let Some(index) = rules.index_of(f.rule_id()).filter(|i| rules.rule(*i).judges_origin) else { continue };
-        let severity = rules.severity_set(index).unwrap_or(Severity::Suggestion);
-        let is_proven = flows.iter().any(|flow| is_same_flaw(flow, f) && flow.severity() > Severity::Suggestion);
+        let severity = rules.severity_of_unknown(index);
+        let is_proven =
+            flows.iter().any(|flow| is_same_flaw(flow, f) && flow.severity() > severity_of_unknown(rules, flow));
         if !is_proven && f.severity() > severity && flow::has_sink(language, f.quote().as_bytes()) {
             f.doubt(severity, UNKNOWN);
         }
@@ -107,6 +108,11 @@ fn judges_origin(rules: &RuleSet, f: &Finding) -> bool {
 /// Returns true if a rule of data flow made the finding.
 fn is_of_flow(rules: &RuleSet, f: &Finding) -> bool {
     rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).matcher == Matcher::Flow)
+}
+
+/// Returns the severity of a finding of the same rule with a value of unknown origin.
+fn severity_of_unknown(rules: &RuleSet, f: &Finding) -> Severity {
+    rules.index_of(f.rule_id()).map_or(Severity::Suggestion, |index| rules.severity_of_unknown(index))
 }
 
 /// Returns the lines and the weakness of a finding.

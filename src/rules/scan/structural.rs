@@ -1,15 +1,26 @@
-//! Which matches of a team's structural rules are findings of the change.
+//! Which structural rules check a changed file, and which of their matches are findings.
 //!
-//! A match is one if the change adds its first line. A match around an added line is one only if the old file has fewer
-//! matches of the rule, because an edit inside of an old match does not add it.
+//! A rule of a team checks every file of its language. A rule of the catalogue checks a file only if one of its literals is in
+//! the added lines or near them: a file is parsed for it only then.
+//!
+//! A match is a finding if the change adds its first line. A match around another added line is one only if the old file has
+//! fewer matches of the rule, because an edit inside of an old match does not add it.
 
-use super::{Scan, catalog};
+use super::flow::line_around;
+use super::{Fit, Scan, address, catalog};
 use crate::diff::{LineNo, Text, TextChange};
 use crate::finding::LineSpan;
+use crate::rules::MARK;
+use crate::rules::catalog::{FILTER, Matcher};
 use crate::rules::report::Sighting;
-use crate::rules::structural::{Parsed, StructuralMatch, StructuralRule, TreeLanguage};
+use crate::rules::rewrite;
+use crate::rules::structural::{self, Parsed, StructuralMatch, StructuralRule, TreeLanguage, Work};
 use crate::rules::walk::Visitor as _;
 use std::ops::{Range, RangeInclusive};
+
+/// Unchanged bytes before and after added lines that are searched for the literals of the catalogue: the first line of a call
+/// or of a function is often unchanged where a later line completes a match.
+const NEAR: usize = 16 << 10;
 
 /// Lines of a match that a finding marks. Of a longer one, it marks the first added line.
 const MAX_LINES: u32 = 20;
@@ -22,10 +33,19 @@ struct Part<'a> {
     first: u32,
 }
 
-/// Parts of one side of a change, with the trees of those that were needed.
+/// Parts of one side of a change, and their trees, once they are needed.
 struct Side<'a> {
     parts: Vec<Part<'a>>,
-    parsed: Vec<(TreeLanguage, Vec<Option<Parsed>>)>,
+    language: TreeLanguage,
+    is_whole: bool,
+    trees: Option<Vec<Option<Parsed>>>,
+}
+
+/// A structural rule that checks the file, with its index.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    index: u16,
+    rule: &'a StructuralRule,
 }
 
 /// A match to report.
@@ -37,26 +57,48 @@ struct Reported<'a> {
 
 impl<'a> Side<'a> {
     /// Takes the parts of a text that contain one of the lines. Parts that are not UTF-8 are left out.
-    fn new(text: &'a Text, lines: &[RangeInclusive<u32>]) -> Self {
-        let parts = match text.whole() {
+    fn new(text: &'a Text, language: TreeLanguage, lines: &[RangeInclusive<u32>]) -> Self {
+        let whole = text.whole();
+        let parts = match whole {
             Some(bytes) => std::str::from_utf8(bytes).ok().map(|text| Part { text, first: 1 }).into_iter().collect(),
             None => shown(text, lines),
         };
-        Self { parts, parsed: Vec::new() }
+        Self { parts, language, is_whole: whole.is_some(), trees: None }
     }
 
-    /// Returns the matches of a rule with the parts that have them.
-    fn find(&mut self, rule: &StructuralRule) -> Vec<(Part<'a>, StructuralMatch)> {
-        let language = rule.language();
-        let known = self.parsed.iter().position(|(of, _)| *of == language);
-        let at = known.unwrap_or(self.parsed.len());
-        if known.is_none() {
-            let trees = self.parts.iter().map(|part| Parsed::new(part.text, language)).collect();
-            self.parsed.push((language, trees));
+    /// Returns the parts that have a tree.
+    fn parsed(&mut self) -> impl Iterator<Item = (Part<'a>, &Parsed)> {
+        let (language, is_whole) = (self.language, self.is_whole);
+        let parse = |part: &Part<'_>| Parsed::new(part.text, language, is_whole);
+        let trees = self.trees.get_or_insert_with(|| self.parts.iter().map(parse).collect());
+        self.parts.iter().zip(trees).filter_map(|(part, tree)| Some((*part, tree.as_ref()?)))
+    }
+
+    /// Returns true if a part was not parsed because of a limit.
+    fn is_partial(&self) -> bool {
+        self.trees.iter().flatten().any(Option::is_none)
+    }
+
+    /// Returns the matches of each rule that touch added bytes, with the parts that have them.
+    fn find(
+        &mut self,
+        rules: &[&StructuralRule],
+        added: &[Range<usize>],
+        work: &mut Work,
+    ) -> Vec<Vec<(Part<'a>, StructuralMatch)>> {
+        let mut out = vec![Vec::new(); rules.len()];
+        for (part, tree) in self.parsed() {
+            let found = tree.find(rules, Some(&part.own(added)), work);
+            for (all, found) in out.iter_mut().zip(found) {
+                all.extend(found.into_iter().map(|found| (part, found)));
+            }
         }
-        let Some((_, trees)) = self.parsed.get(at) else { return Vec::new() };
-        let with_trees = self.parts.iter().zip(trees).filter_map(|(part, tree)| Some((*part, tree.as_ref()?)));
-        with_trees.flat_map(|(part, tree)| rule.find(tree).into_iter().map(move |found| (part, found))).collect()
+        out
+    }
+
+    /// Returns the number of matches of a rule.
+    fn count(&mut self, rule: &StructuralRule, work: &mut Work) -> usize {
+        self.parsed().map(|(_, tree)| tree.find(&[rule], None, work).iter().map(Vec::len).sum::<usize>()).sum()
     }
 }
 
@@ -77,6 +119,27 @@ fn shown<'a>(text: &'a Text, lines: &[RangeInclusive<u32>]) -> Vec<Part<'a>> {
 }
 
 impl<'a> Part<'a> {
+    /// Returns the ranges of memory that are in the part, in bytes of the part.
+    fn own(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+        let all = address(self.text.as_bytes().as_ptr_range());
+        let inner = ranges.iter().filter(|r| r.start < all.end && all.start < r.end);
+        inner.map(|r| r.start.max(all.start) - all.start..r.end.min(all.end) - all.start).collect()
+    }
+
+    /// Returns true if a rule matches new text in the place of lines of the part.
+    fn would_match(&self, rule: &StructuralRule, lines: LineSpan, new: &str) -> bool {
+        let index = |line: LineNo| line.get().saturating_sub(self.first) as usize;
+        let mut all: Vec<&str> = self.text.split('\n').collect();
+        let (first, end) = (index(lines.first).min(all.len()), (index(lines.last) + 1).min(all.len()));
+        let start = all[..first].iter().map(|line| line.len() + 1).sum();
+        all.splice(first..end, [new]);
+        let near = start..start + new.len();
+        let tree = Parsed::new(&all.join("\n"), rule.language(), true);
+        tree.is_none_or(|tree| {
+            tree.find(&[rule], Some(&[near]), &mut Work::new()).iter().any(|found| !found.is_empty())
+        })
+    }
+
     /// Returns the number of the line that has a byte.
     fn line_of(&self, at: usize) -> u32 {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
@@ -149,47 +212,132 @@ fn first_added(added: &[RangeInclusive<u32>], lines: &RangeInclusive<u32>) -> Op
     (first <= *lines.end()).then_some(first)
 }
 
-impl<'a> Scan<'a> {
-    /// Reports the matches of a team's structural rules that the change adds.
-    pub(super) fn structural(&mut self, text: &'a TextChange) {
-        let rules = self.reporter.rules;
-        let path = self.file.path();
-        if !rules.team.structural.iter().any(|(_, rule)| rule.language().has(path)) {
-            return;
-        }
-        let added = added(text);
-        let mut new = Side::new(&text.new, &added);
-        let mut old = Side::new(&text.old, &[]);
-        for (position, rule) in rules.team.structural.iter().filter(|(_, rule)| rule.language().has(path)) {
-            let index = u16::try_from(catalog::RULES.len() + position).unwrap_or(u16::MAX);
-            if !self.accepts(index) {
-                continue;
+/// Returns the unchanged parts of a text before and after its added lines, [`NEAR`] bytes at most each.
+fn near(text: &TextChange) -> Vec<&[u8]> {
+    let mut out = Vec::new();
+    // The run of the last block, and where the block ends in it.
+    let mut last: Option<(&[u8], usize)> = None;
+    for block in text.added() {
+        let Some((run, start)) = text.new.around(block.text) else { continue };
+        let (after, before) = match last.filter(|(of, _)| std::ptr::eq(*of, run)) {
+            Some((_, end)) if start - end <= 2 * NEAR => (end..end, end..start),
+            Some((_, end)) => (end..end + NEAR, start - NEAR..start),
+            None => {
+                out.extend(last.map(rest));
+                (0..0, start.saturating_sub(NEAR)..start)
             }
-            let matches = new.find(rule);
-            let count = matches.len();
-            for (part, found) in matches {
-                let lines = part.lines_of(&found.range);
-                let Some(first) = first_added(&added, &lines) else { continue };
-                if first != *lines.start() && (text.old.whole().is_none() || old.find(rule).len() >= count) {
+        };
+        out.extend([&run[after], &run[before]]);
+        last = Some((run, start + block.text.len()));
+    }
+    out.extend(last.map(rest));
+    out
+}
+
+/// Returns the bytes near the end of the last block of a run.
+fn rest((run, end): (&[u8], usize)) -> &[u8] {
+    &run[end..run.len().min(end + NEAR)]
+}
+
+impl<'a> Scan<'a> {
+    /// Reports the matches of structural rules that the change adds. Returns false if a limit ended the search.
+    pub(super) fn structural(&mut self, text: &'a TextChange) -> bool {
+        let Some(language) = TreeLanguage::of(self.file.path()) else { return true };
+        let candidates = self.candidates(language, text);
+        if candidates.is_empty() {
+            return true;
+        }
+        let lines = added(text);
+        let bytes: Vec<_> = text.added().map(|block| address(block.text.as_ptr_range())).collect();
+        let (mut new, mut old) = (Side::new(&text.new, language, &lines), Side::new(&text.old, language, &[]));
+        let mut work = Work::new();
+        let rules: Vec<_> = candidates.iter().map(|candidate| candidate.rule).collect();
+        let found = new.find(&rules, &bytes, &mut work);
+        self.parse = new.parsed().next().map(|(part, parsed)| parsed.share(part.text));
+        for (candidate, found) in candidates.iter().zip(found) {
+            let mut is_more = None;
+            for (part, found) in found {
+                let of = part.lines_of(&found.range);
+                let Some(first) = first_added(&lines, &of) else { continue };
+                let mut has_more = || {
+                    text.old.whole().is_some()
+                        && old.count(candidate.rule, &mut work) < new.count(candidate.rule, &mut work)
+                };
+                if first != *of.start() && !*is_more.get_or_insert_with(&mut has_more) {
                     continue;
                 }
                 if let Some(reported) = part.reported(&found, first) {
-                    self.report_structural(index, &found.message, &reported);
+                    self.report_structural(*candidate, part, &found.message, reported);
                 }
             }
         }
+        !(work.is_exceeded() || new.is_partial())
     }
 
-    fn report_structural(&mut self, index: u16, message: &str, reported: &Reported<'_>) {
+    /// Returns the rules that check the file: those of the catalogue, then the team's.
+    fn candidates(&mut self, language: TreeLanguage, text: &'a TextChange) -> Vec<Candidate<'a>> {
+        let rules = self.reporter.rules;
+        near(text).into_iter().for_each(|part| self.search_literals(part));
+        let is_wanted = |(index, fit): (usize, &Fit)| (*fit == Fit::Wanted).then_some(index);
+        let wanted: Vec<_> = self.fits.iter().enumerate().filter_map(is_wanted).collect();
+        let mut out = Vec::new();
+        for index in wanted.into_iter().filter_map(|index| u16::try_from(index).ok()) {
+            let fits = |c: &crate::rules::walk::Compiled| c.file_fits(text.new.whole());
+            let rule = structural::of_catalogue(index, language).filter(|_| rules.compiled(index).is_some_and(fits));
+            out.extend(rule.map(|rule| Candidate { index, rule }));
+        }
+        for (position, rule) in rules.team.structural.iter().filter(|(_, rule)| rule.language() == language) {
+            let index = u16::try_from(catalog::RULES.len() + position).unwrap_or(u16::MAX);
+            if self.accepts(index) {
+                out.push(Candidate { index, rule });
+            }
+        }
+        out
+    }
+
+    /// Marks each structural rule that has a literal in a text as wanted, if the rule applies to the file.
+    fn search_literals(&mut self, text: &[u8]) {
+        FILTER.prefilter.scan(text, |literal, at| {
+            for rule in FILTER.users.get(usize::from(literal)).copied().unwrap_or_default() {
+                let is_structural = self.reporter.rules.rule(*rule).matcher == Matcher::Structural;
+                if is_structural && self.accepts(*rule) {
+                    self.want(*rule, &text[line_around(text, at)]);
+                }
+            }
+        });
+    }
+
+    /// Marks a structural rule as wanted, unless its pattern does not match the line of its literal.
+    pub(super) fn want(&mut self, rule: u16, line: &[u8]) {
+        let rules = self.reporter.rules;
+        let line = line.strip_prefix(MARK).unwrap_or(line);
+        let is_match = rules.rule(rule).pattern.is_empty()
+            || rules.compiled(rule).is_some_and(|compiled| compiled.pattern.is_match(line));
+        if is_match {
+            self.fits[usize::from(rule)] = Fit::Wanted;
+        }
+    }
+
+    fn report_structural(&mut self, candidate: Candidate<'_>, part: Part<'a>, message: &str, reported: Reported<'a>) {
+        let fix = reported.replacement.or_else(|| self.structural_fix(candidate, part, reported.lines));
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines: Some(reported.lines),
             quote: reported.quote.as_bytes(),
             title: Some(message.trim()).filter(|message| !message.is_empty()),
-            in_doubt: self.in_doubt(index),
-            replacement: reported.replacement.as_deref(),
+            in_doubt: self.in_doubt(candidate.index),
+            replacement: fix.as_deref(),
             ..Sighting::default()
         };
-        self.reporter.report_index(index, sighting);
+        self.reporter.report_index(candidate.index, sighting);
+    }
+
+    /// Returns the replacement of lines by the fixes of a rule of the catalogue.
+    fn structural_fix(&mut self, candidate: Candidate<'_>, part: Part<'a>, lines: LineSpan) -> Option<String> {
+        let rules = self.reporter.rules;
+        let compiled = rules.compiled(candidate.index).filter(|_| !rules.rule(candidate.index).fixes.is_empty())?;
+        let (text, languages) = (&self.file.text()?.new, self.reporter.languages());
+        let is_matched = |new: &str| part.would_match(candidate.rule, lines, new);
+        rewrite::replacement(rules, compiled, (text, languages), lines, &is_matched)
     }
 }

@@ -162,3 +162,48 @@ fn a_flaw_with_request_data_is_reported_once() {
     let found = scan(&set("go-command-request"), "a.go", &go("r.FormValue(\"host\")"));
     assert_eq!(found, ["go-shell-interpolation", "go-command-request"]);
 }
+
+#[test]
+fn the_profile_audit_adds_rules_and_raises_findings_of_unknown_origin() {
+    use crate::finding::Confidence;
+    use crate::policy::{RuleProfile, RulesPolicy};
+    let set = |profile: RuleProfile, severity: &[(&str, Severity)]| {
+        let severity = severity.iter().map(|(id, s)| ((*id).to_owned(), *s)).collect();
+        RuleSet::new(&RulesPolicy { profile, severity, ..RulesPolicy::default() }, &[]).unwrap()
+    };
+    let found = |rules: &RuleSet, path: &str, text: &str| {
+        let mut out = Vec::new();
+        rules.scan(&code::added(RepoPath::from(path), text.as_bytes().to_vec()), Scope::All, &mut out);
+        out.iter().map(|f| (f.rule_id().to_owned(), f.severity(), f.confidence())).collect::<Vec<_>>()
+    };
+    let (default, audit) = (set(RuleProfile::Default, &[]), set(RuleProfile::Audit, &[]));
+    assert_ne!(default.hash(), audit.hash());
+    assert_eq!(default.hash(), RuleSet::new(&RulesPolicy::default(), &[]).unwrap().hash());
+
+    let url = "URL = 'http://api.shop.com/'\n";
+    assert_eq!(found(&default, "app/a.py", url), []);
+    let cleartext = |severity| vec![("cleartext-url".to_owned(), severity, Confidence::Medium)];
+    assert_eq!(found(&audit, "app/a.py", url), cleartext(Severity::Minor));
+    let major = set(RuleProfile::Audit, &[("cleartext-url", Severity::Major)]);
+    assert_eq!(found(&major, "app/a.py", url), cleartext(Severity::Major));
+
+    let hash = "import hashlib\ndigest = hashlib.md5(data).hexdigest()\n";
+    let weak = |severity| vec![("weak-hash-call".to_owned(), severity, Confidence::Low)];
+    assert_eq!(found(&default, "app/a.py", hash), weak(Severity::Suggestion));
+    assert_eq!(found(&audit, "app/a.py", hash), weak(Severity::Minor));
+    let own = set(RuleProfile::Audit, &[("weak-hash-call", Severity::Suggestion)]);
+    assert_eq!(found(&own, "app/a.py", hash), weak(Severity::Suggestion));
+
+    // A value of unknown origin, on one line and followed through the function.
+    let line = "package a\n\nfunc h(host string) {\n\texec.Command(\"sh\", \"-c\", \"ping \"+host).Run()\n}\n";
+    let flow = "import os\n\ndef ping(host):\n    command = 'ping ' + host\n    os.system(command)\n";
+    for (path, text) in [("app/a.go", line), ("app/a.py", flow)] {
+        let [(id, severity, confidence)] = &found(&default, path, text)[..] else { panic!("{path}") };
+        assert_eq!((*severity, *confidence), (Severity::Suggestion, Confidence::Low), "{id}");
+        let raised = vec![(id.clone(), Severity::Minor, Confidence::Low)];
+        assert_eq!(found(&audit, path, text), raised, "the confidence stays low");
+    }
+    let request =
+        "import os\nfrom flask import request\n\ndef ping():\n    os.system('ping ' + request.args['host'])\n";
+    assert_eq!(found(&audit, "app/a.py", request), found(&default, "app/a.py", request));
+}

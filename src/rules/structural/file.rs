@@ -125,7 +125,7 @@ impl Reader<'_> {
         }
         let (id, language) = (config.id.clone(), config.language);
         let severity = severity(&config.severity);
-        let rule = match StructuralRule::new(config) {
+        let rule = match StructuralRule::new(config, document.text) {
             Ok(rule) => rule,
             Err(text) => return self.problem(document.line_of("rule"), Some(&id), text),
         };

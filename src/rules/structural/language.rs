@@ -59,6 +59,25 @@ impl TreeLanguage {
         ALL.iter().find(|names| names.aliases.contains(&name.as_str())).map(Self)
     }
 
+    /// Returns the language of a file, by its extension.
+    pub(in crate::rules) fn of(path: &RepoPath) -> Option<Self> {
+        let name = path.file_name();
+        let at = memchr::memrchr(b'.', name)?;
+        let is = |extension: &&str| name[at + 1..].eq_ignore_ascii_case(extension.as_bytes());
+        ALL.iter().find(|names| names.extensions.iter().any(|e| is(&e))).map(Self)
+    }
+
+    /// Returns the languages that a built-in rule names. `typescript` includes TypeScript with JSX.
+    pub(in crate::rules) fn of_rule(names: &[Cow<'static, str>]) -> impl Iterator<Item = Self> {
+        let is_named = |l: &&'static Names| names.iter().any(|n| *n == l.own || Some(&&**n) == l.aliases.first());
+        ALL.iter().filter(is_named).map(Self)
+    }
+
+    /// Returns the name in rule files of ast-grep.
+    pub(in crate::rules) fn name(self) -> &'static str {
+        self.0.aliases.first().copied().unwrap_or_default()
+    }
+
     /// Returns the name in the rules of this program.
     pub(in crate::rules) fn own_name(self) -> &'static str {
         self.0.own
@@ -69,15 +88,7 @@ impl TreeLanguage {
         self.0.extensions.first().copied().unwrap_or_default()
     }
 
-    /// Returns true if a file of that path is in this language.
-    pub(in crate::rules) fn has(self, path: &RepoPath) -> bool {
-        let name = path.file_name();
-        let at = memchr::memrchr(b'.', name);
-        let extension = at.map(|at| String::from_utf8_lossy(&name[at + 1..]).to_ascii_lowercase());
-        extension.is_some_and(|e| self.0.extensions.contains(&e.as_str()))
-    }
-
-    fn grammar(self) -> TSLanguage {
+    pub(super) fn grammar(self) -> TSLanguage {
         if self.0.own == "php" {
             // A pattern is a part of a program, without `<?php`.
             return tree_sitter_php::LANGUAGE_PHP_ONLY.into();
@@ -157,7 +168,7 @@ mod tests {
         for names in ALL {
             let language = TreeLanguage(names);
             let path = RepoPath::from(format!("a.{}", language.extension()).as_str());
-            assert!(language.has(&path) && symbols::language(&path).is_some(), "{names:?}");
+            assert!(TreeLanguage::of(&path) == Some(language) && symbols::language(&path).is_some(), "{names:?}");
             assert!(crate::rules::languages().contains(&language.own_name()), "{names:?}");
         }
     }

@@ -1,9 +1,12 @@
 //! Structural rules: what they match, which matches are findings, and which files are invalid.
 
+use super::{MAX_WORK, Parsed, StructuralRule, Work};
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, patch};
 use crate::finding::{Finding, Severity};
 use crate::policy::RulesPolicy;
 use crate::rules::{RuleSet, Scope, test};
+
+mod catalogue;
 
 /// A rule with a fix, a note and metadata.
 const RULE: &str = "\
@@ -35,15 +38,19 @@ fn rules(files: &[(&str, &str)]) -> RuleSet {
     RuleSet::new(&RulesPolicy::default(), &files).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// Returns the findings of team rules in a change of a file.
-fn found(rules: &RuleSet, path: &str, old: Option<&str>, new: &str) -> Vec<Finding> {
+/// Returns a change of a file, which `None` adds.
+fn changed(path: &str, old: Option<&str>, new: &str) -> FileChange {
     let bytes = |text: &str| text.as_bytes().to_vec();
     let path = RepoPath::from(path);
     let body = Body::of_file(&path, old.map(bytes), Some(bytes(new)), Attribute::Unset);
     let side = Side { path, mode: FileMode::Regular, id: None };
     let kind = if old.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-    let change = FileChange { entry: Entry { kind, old: old.map(|_| side.clone()), new: Some(side) }, body };
-    scanned(rules, &change)
+    FileChange { entry: Entry { kind, old: old.map(|_| side.clone()), new: Some(side) }, body }
+}
+
+/// Returns the findings of team rules in a change of a file.
+fn found(rules: &RuleSet, path: &str, old: Option<&str>, new: &str) -> Vec<Finding> {
+    scanned(rules, &changed(path, old, new))
 }
 
 fn scanned(rules: &RuleSet, change: &FileChange) -> Vec<Finding> {
@@ -216,4 +223,31 @@ fn a_rule_that_is_off_and_an_empty_file_have_no_rules() {
             "{text}"
         );
     }
+}
+
+/// A rule that searches all code below a node would take quadratic time in nested code.
+#[test]
+fn the_work_on_nested_code_is_bounded() {
+    let text =
+        "id: nested\nlanguage: python\nrule:\n  kind: parenthesized_expression\n  has: { kind: string, stopBy: end }\n";
+    let rule = StructuralRule::new(ast_grep_config::from_str(text).unwrap(), text).unwrap();
+    let is_exceeded = |depth: usize, left: usize| {
+        let code = format!("x = {}1{}\n", "(\n".repeat(depth), ")\n".repeat(depth));
+        let mut work = Work { left };
+        Parsed::new(&code, rule.language(), true).unwrap().find(&[&rule], None, &mut work);
+        work.is_exceeded()
+    };
+    assert!(!is_exceeded(100, 100_000));
+    assert!(is_exceeded(1000, 100_000), "twice the depth is four times the work");
+    assert!(!is_exceeded(300, MAX_WORK));
+}
+
+#[test]
+fn a_file_that_a_limit_excludes_is_reported() {
+    let rules = rules(&[("r/a.yml", RULE)]);
+    let partial =
+        |text: &str| rules.scan(&changed("src/a.py", None, text), Scope::All, &mut Vec::new()).is_tree_partial;
+    assert!(!partial("y = 1\n"));
+    assert!(partial(&"y = 1\n".repeat(200_000)));
+    assert!(partial(&format!("y = [{}]\n", "1, ".repeat(10_000))));
 }

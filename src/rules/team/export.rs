@@ -55,6 +55,9 @@ fn written(rule: &Rule, index: usize) -> format::Rule {
         literals: literals(index),
         pattern: rule.pattern.clone().into_owned(),
         matcher: None,
+        tree: String::new(),
+        profile: rule.profile().to_owned(),
+        audit_severity: rule.audit_severity.map(|s| s.name().to_owned()),
         not_pattern: list(&rule.not_pattern),
         harmless: list(&rule.harmless),
         guarded_by: list(&rule.guarded_by),
@@ -105,6 +108,10 @@ fn write_rule(out: &mut String, rule: &format::Rule) {
     list(out, "weak_paths", &rule.weak_paths);
     flag(out, "in_tests", rule.in_tests, true);
     flag(out, "in_bundles", rule.in_bundles, true);
+    if rule.profile != format::DEFAULT_PROFILE {
+        text(out, "profile", &rule.profile);
+    }
+    optional(out, "audit_severity", rule.audit_severity.as_deref());
     text(out, "place", &rule.place);
     list(out, "literals", &rule.literals);
     text(out, "pattern", &rule.pattern);

@@ -119,7 +119,8 @@ fn seeds_of(rule: &toml::Table, distinct: bool, salt: &str, seeds: &mut Vec<Seed
     let secret = rule.get("secret").and_then(toml::Value::as_bool).unwrap_or(false);
     // Edits between the statements of a flow change what the program does: a copy of a `return` makes the statement below
     // it dead, and a copy of one line of a call makes no program. No seeds until the edits keep programs whole.
-    if text("matcher") == "flow" {
+    // The same holds for conditions on the tree. A rule of another profile does not run.
+    if matches!(text("matcher"), "flow" | "structural") || text("profile") == "audit" {
         return;
     }
     let by_name = !list("paths").is_empty() || text("matcher") == "change";

@@ -1,0 +1,60 @@
+//! Parses files for the rules that need a syntax tree, within limits of size, work and time.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use tree_sitter::{Language, ParseOptions, Parser, Tree};
+
+/// Bytes of a file that is parsed.
+const MOST_BYTES: usize = 1 << 20;
+/// Bytes of its longest line. No person writes longer ones, and the parser of Kotlin takes time that grows with the square of
+/// a line that it cannot read.
+const MOST_OF_LINE: usize = 20_000;
+/// The longest time of the parser: this, and so much more for each byte. Usual files take milliseconds. In a file that is
+/// one long syntax error, each step of the parser takes longer than the one before, so that a number of steps bounds nothing.
+const TIME: Duration = Duration::from_secs(2);
+const TIME_PER_BYTE: Duration = Duration::from_micros(1);
+/// Steps of the parser: this, and one more for so many bytes.
+const STEPS: usize = 5_000;
+const BYTES_PER_STEP: usize = 20;
+
+/// Returns true if a file is small enough, and its lines are short enough, to be parsed.
+pub(super) fn is_bounded(text: &[u8]) -> bool {
+    text.len() <= MOST_BYTES && text.split(|b| *b == b'\n').all(|line| line.len() <= MOST_OF_LINE)
+}
+
+/// A text that was parsed, with its tree.
+pub(super) struct Parse<'t> {
+    grammar: Language,
+    text: &'t [u8],
+    tree: Tree,
+}
+
+impl<'t> Parse<'t> {
+    pub(super) fn new(grammar: Language, text: &'t [u8], tree: Tree) -> Self {
+        Self { grammar, text, tree }
+    }
+
+    /// Returns the tree of a text if it is the same part of memory, parsed with the same grammar.
+    fn tree_of(&self, grammar: &Language, text: &[u8]) -> Option<Tree> {
+        (self.grammar == *grammar && std::ptr::eq(self.text, text)).then(|| self.tree.clone())
+    }
+}
+
+/// Returns the tree of a text that may have been parsed before, or parses it. `None`: a limit of work or time ended the parser.
+pub(super) fn tree_or(known: Option<&Parse<'_>>, grammar: &Language, text: &[u8]) -> Option<Tree> {
+    known.and_then(|known| known.tree_of(grammar, text)).or_else(|| tree(grammar, text))
+}
+
+/// Parses a text. `None`: a limit of work or time ended the parser.
+pub(super) fn tree(language: &Language, text: &[u8]) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser.set_language(language).ok()?;
+    let mut steps = STEPS + text.len() / BYTES_PER_STEP;
+    let end = Instant::now() + TIME + TIME_PER_BYTE * u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let mut stop = |_: &tree_sitter::ParseState| {
+        steps = steps.saturating_sub(1);
+        if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut stop);
+    parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
+}
