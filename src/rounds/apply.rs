@@ -231,7 +231,7 @@ fn refuse(
             .hint_agent("edit the lines, then call verify_fix"),
         Remedy::Settle => error.hint("resolve the conflict or save the file, then apply again: git status"),
         Remedy::Edit => error
-            .hint_person("edit the file, then run: claude-reviewer review --follow-up latest")
+            .hint_person(format!("edit the file, then run: {} review changes --follow-up {}", crate::NAME, reviewed.id))
             .hint_agent("edit the lines, then call verify_fix"),
     })
 }
