@@ -436,6 +436,13 @@ fn find(lines: &[&[u8]], reviewed: &[Vec<u8>], first: usize) -> Option<usize> {
     others.next().filter(|_| others.next().is_none())
 }
 
+/// Returns true if a text has reviewed lines somewhere, apart from white space around them.
+pub(super) fn has(text: &[u8], reviewed: &[Vec<u8>]) -> bool {
+    let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
+    let is_there = |there: &[&[u8]]| there.iter().zip(reviewed).all(|(line, one)| is_same(line, one.trim_ascii()));
+    reviewed.is_empty() || lines.windows(reviewed.len()).any(is_there)
+}
+
 /// Returns true if a line is the reviewed one, apart from its masked bytes.
 fn is_same(line: &[u8], reviewed: &[u8]) -> bool {
     line.len() == reviewed.len() && line.iter().zip(reviewed).all(|(one, other)| one == other || *other == MASK)
@@ -689,5 +696,17 @@ mod tests {
         assert_eq!(at("key = 1234\n", &["key = ****"], 0), Some(0), "masked");
         assert_eq!(at("key = 12345\n", &["key = ****"], 0), None);
         assert_eq!(at("", &["a"], 7), None);
+    }
+
+    #[test]
+    fn reviewed_lines_are_whole_lines() {
+        let has = |text: &str, reviewed: &[&str]| {
+            let reviewed: Vec<Vec<u8>> = reviewed.iter().map(|l| l.as_bytes().to_vec()).collect();
+            super::has(text.as_bytes(), &reviewed)
+        };
+        assert!(has("x\n\ta\r\nb\n", &["  a", "b"]) && has("", &[]) && has("key = 12\n", &["key = **"]));
+        for text in ["a = 1 if n else 0\n", "b\na = 1\n", ""] {
+            assert!(!has(text, &["a = 1", "b"]) && !has(text, &["a ="]), "{text}");
+        }
     }
 }

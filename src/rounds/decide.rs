@@ -389,10 +389,10 @@ impl Lines {
 }
 
 /// The files of a change as a round stored them, with the commits that they belong to.
-type ReviewedFiles = Vec<(Option<String>, FileChange)>;
+pub(super) type ReviewedFiles = Vec<(Option<String>, FileChange)>;
 
 /// Returns the files of the last round; none if its change cannot be read.
-fn reviewed_files(store: &Store, session: &Session) -> ReviewedFiles {
+pub(super) fn reviewed_files(store: &Store, session: &Session) -> ReviewedFiles {
     let round = u32::try_from(session.rounds.len()).unwrap_or(u32::MAX);
     let change = SessionId::parse(&session.review_id).and_then(|id| store.change(&id, round).ok());
     change.and_then(|text| changes(&text)).unwrap_or_default()

@@ -163,7 +163,8 @@ impl Fixing {
     /// Refuses findings that the worktree does not have, before a model is paid for them. Of findings that are not named,
     /// those are left out.
     fn refuse_done(&mut self, before: &Verification, repo: &Repo) -> Result<()> {
-        let has_lines: Vec<bool> = self.findings.iter().map(|f| worktree::has_lines(repo, f)).collect();
+        let files = decide::reviewed_files(&self.store, &self.session);
+        let has_lines: Vec<bool> = self.findings.iter().map(|f| worktree::has_lines(repo, &files, f)).collect();
         if has_lines.contains(&false)
             && let Some(commit) = worktree::elsewhere(&self.session, repo, self.place.branch.as_deref())
         {

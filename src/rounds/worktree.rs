@@ -1,9 +1,9 @@
 //! The files of the worktree against a stored review: the change that shows them, whether they belong to the review, and
 //! whether its findings are gone from them.
 
-use super::decide::{contains, select};
+use super::decide::{ReviewedFiles, contains, select};
 use super::verify::{Verified, verified};
-use super::{Ask, Save};
+use super::{Ask, Save, apply, recall};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Repo, State};
@@ -146,9 +146,16 @@ pub(super) fn not_checked_out(session: &Session, commit: ObjectId) -> Error {
         .hint_agent(format!("check it out ({command}), or request a review of the current files"))
 }
 
-/// Returns true if the worktree has the lines of a finding, or the finding quotes none.
-pub(super) fn has_lines(repo: &Repo, finding: &wire::Finding) -> bool {
-    let Some(path) = finding.file.as_deref().map(RepoPath::from) else { return true };
+/// Returns true if the worktree has the lines of a finding as they were reviewed, or the finding has none. `files`: the
+/// stored change.
+pub(super) fn has_lines(repo: &Repo, files: &ReviewedFiles, found: &wire::Finding) -> bool {
+    let Some(path) = found.file.as_deref().map(RepoPath::from) else { return true };
     let text = repo.reader().read(&State::Worktree, &path, MAX_FILE).ok().flatten();
-    text.is_some_and(|text| contains(&text, &finding.quote))
+    let finding = recall::findings(std::slice::from_ref(found), b"").pop();
+    let lines = finding.and_then(|finding| apply::reviewed(files, found, &finding));
+    text.is_some_and(|text| match &lines {
+        Some(lines) => apply::has(&text, lines),
+        // The quote is all that is known.
+        None => contains(&text, &found.quote),
+    })
 }

@@ -72,7 +72,7 @@ fn with(report: Report, change: impl Fn(&mut Report)) -> Report {
 #[test]
 fn a_pull_request_is_reviewed_again_as_the_forge_has_it() {
     let case = Case { pull: Some(7), ..Case::default() };
-    let text = case.of(&report(1, vec![rule(1)])).text;
+    let text = case.of(&report(1, vec![rule("python-eval-input", 1)])).text;
     assert!(text.contains("push them and review the pull request again: claude-reviewer review pr 7."), "{text}");
     assert!(!text.contains("follow-up"), "{text}");
 }
