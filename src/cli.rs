@@ -274,7 +274,11 @@ fn hints(meant: &Meant) -> String {
 
 /// Finds what the user likely meant.
 fn meant(e: &clap::Error, args: &[String]) -> Meant {
-    use clap::error::{ContextKind, ContextValue};
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    // The command has both options. Which of them to leave out is in the message.
+    if e.kind() == ErrorKind::ArgumentConflict {
+        return Meant::default();
+    }
     let refused = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand].into_iter().find_map(|kind| {
         let Some(ContextValue::String(refused)) = e.get(kind) else { return None };
         Some(refused)

@@ -16,7 +16,7 @@ mod ticket;
 mod web;
 
 pub use allow::{Allowed, projects_of};
-pub use gather::{Gathered, Job, gather};
+pub use gather::{Gathered, Job, gather, recall};
 pub use quote::Quotes;
 pub use reference::{Home, Reference, Texts};
 pub use server::{Probe, probe};
@@ -43,6 +43,13 @@ pub struct Item {
     pub digest: String,
     /// The text that models are shown. Empty in a review that was read back: the text is not stored.
     pub text: String,
+}
+
+impl Item {
+    /// Returns true if models were shown a text that is not known here, as in a review that was read back.
+    pub fn is_unknown(&self) -> bool {
+        self.text.is_empty() && self.digest != gather::digest(&self.title, "")
+    }
 }
 
 /// Finds the tracker of the repository under review. Implemented above this layer, where forges are known.

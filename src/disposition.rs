@@ -5,13 +5,14 @@
 //! expires, the lines change, or the file gets another copy of them. Entries are in two files of one format: the shared one of the repository, and that of the
 //! store, which belongs to one person. Pure.
 
+mod comments;
 mod digest;
 mod file;
 mod occurrence;
 mod weaker;
 
-pub use digest::Digest;
-pub use file::{Problem, parse, render};
+pub use digest::{Digest, of_all};
+pub use file::{Problem, Sheet, parse, render};
 pub use occurrence::{Content, Occurrence};
 pub use weaker::weaker;
 
@@ -162,7 +163,8 @@ impl Entries {
     pub fn holding(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Vec<&Entry> {
         let mut valid = self.candidates(finding);
         valid.retain(|e| e.rule == finding.rule_id() && !e.is_expired(today) && e.is_enough(finding));
-        valid.sort_by_key(|e| std::cmp::Reverse(e.created));
+        // A date that is still to come says nothing about the order: such an entry counts as the oldest.
+        valid.sort_by_key(|e| (e.created > today, std::cmp::Reverse(e.created)));
         let here = match content {
             None => valid.iter().find(|e| e.digest.is_none()),
             Some(content) => valid.iter().find(|e| e.is_about(content)),
@@ -172,6 +174,29 @@ impl Entries {
             (None, Some(content)) => of_every_copy(&valid, content),
             (None, None) => Vec::new(),
         }
+    }
+
+    /// Computes the digests that [`Self::of`] compares for findings, on all cores. A digest takes milliseconds.
+    pub fn prepare(&self, findings: &[(&Finding, &Content)], today: Date) {
+        let mut wanted = Vec::new();
+        for all in std::iter::once(self).chain(&self.also) {
+            for (finding, content) in findings {
+                let digests = all.compared(finding, content, today).into_iter();
+                wanted.extend(digests.map(|digest| (digest, content.text.as_slice())));
+            }
+        }
+        digest::prepare(wanted);
+    }
+
+    /// Returns the digests of the entries that a finding is compared with.
+    fn compared(&self, finding: &Finding, content: &Content, today: Date) -> Vec<&Digest> {
+        let mut valid = self.candidates(finding);
+        valid.retain(|e| e.rule == finding.rule_id() && !e.is_expired(today) && e.is_enough(finding));
+        let is_here = |e: &&&Entry| e.occurrence == content.occurrence;
+        let is_of_more = |e: &&&Entry| e.occurrence.total > content.occurrence.total;
+        let has_one = valid.iter().any(|e| e.occurrence == content.occurrence);
+        let compared = valid.iter().filter(|e| if has_one { is_here(e) } else { is_of_more(e) });
+        compared.filter_map(|e| e.digest.as_ref()).collect()
     }
 
     /// Returns the entries that may be about a finding: those of its fingerprint and, because its ordinal differs from
@@ -191,14 +216,9 @@ impl Entries {
 /// Returns the entries about a text of which the file has fewer copies than when it was decided on. It is unknown which of
 /// them are left, so the same kind of decision has to hold for each. `valid`: the newest ones first.
 fn of_every_copy<'e>(valid: &[&'e Entry], content: &Content) -> Vec<&'e Entry> {
-    // Entries that were made together share their digest, which takes milliseconds to compute.
-    let mut known: Vec<(&Digest, bool)> = Vec::new();
     let mut by_total: BTreeMap<u32, BTreeMap<u32, &'e Entry>> = BTreeMap::new();
     for entry in valid.iter().filter(|e| e.occurrence.total > content.occurrence.total) {
-        let Some(digest) = &entry.digest else { continue };
-        let same = known.iter().find(|(other, _)| *other == digest).map(|(_, is_of)| *is_of);
-        let is_of = same.unwrap_or_else(|| digest.is_of(&content.text));
-        known.push((digest, is_of));
+        let is_of = entry.digest.as_ref().is_some_and(|d| d.is_of(&content.text));
         if is_of {
             by_total.entry(entry.occurrence.total).or_default().entry(entry.occurrence.number).or_insert(entry);
         }

@@ -21,7 +21,7 @@ pub mod summary;
 pub mod terminal;
 mod words;
 
-pub use forge::{for_forge, reason_for_forge};
+pub use forge::{for_forge, reason_for_forge, unknown_tickets};
 
 #[cfg(test)]
 pub(crate) mod sample;

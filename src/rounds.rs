@@ -25,6 +25,7 @@ mod stored;
 pub mod undo;
 pub mod verify;
 pub mod words;
+pub mod worktree;
 
 use crate::ai::{Retry, context};
 use crate::env::Env;
@@ -137,7 +138,8 @@ pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review)
     let pull = ask.pull.as_ref().map(|pull| pull::masked(pull, &rules));
     let mut follow = ask.follow_up.as_ref().map(|id| Follow::open(id, &ask.request, world.env)).transpose()?;
     if let Some(follow) = &mut follow {
-        follow.pull.clone_from(&pull);
+        follow.pull_of_round.clone_from(&pull);
+        follow.refuse_worktree_of_pull(ask)?;
     }
     request.record |= ask.save != Save::No || follow.is_some();
     if ask.save != Save::No && follow.is_none() {
@@ -278,6 +280,7 @@ impl Round<'_> {
                 (Some(f), _) => f.max_rounds,
                 (None, place) => place.as_ref().map_or(u32::MAX, |p| p.max_rounds),
             },
+            pull: self.follow.as_ref().and_then(Follow::pull).or(self.pull.as_ref()).map(|pull| pull.number),
             retry: Retry::of(&review.models.setbacks),
         });
         let beside = Beside {

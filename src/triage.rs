@@ -46,6 +46,8 @@ pub struct Subject {
     pub id: String,
     /// Label for people: `the staged change`.
     pub label: String,
+    /// The pull request that the review is about.
+    pub pull: Option<u64>,
     pub round: u32,
     pub verdict: wire::Verdict,
     /// In the order of the report.
@@ -69,9 +71,14 @@ pub struct Item {
 }
 
 impl Item {
-    /// Returns true if the finding has no decision.
+    /// Returns true if the finding needs a decision.
     pub fn is_pending(&self) -> bool {
-        self.finding.disposition == Disposition::Pending
+        self.finding.is_pending()
+    }
+
+    /// Returns true if the finding has a status. One that is suppressed or waived is not pending.
+    pub fn has_status(&self, of: Disposition) -> bool {
+        self.finding.disposition == of && (of != Disposition::Pending || self.is_pending())
     }
 
     /// Returns true if the finding of an earlier round is fixed, so that no decision is possible.

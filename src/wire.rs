@@ -375,6 +375,11 @@ pub struct Decided {
 }
 
 impl Finding {
+    /// Returns true if a person has to decide on the finding: there is no decision, and it is neither suppressed nor waived.
+    pub fn is_pending(&self) -> bool {
+        self.disposition == Disposition::Pending && self.suppressed.is_none() && self.waived.is_none()
+    }
+
     /// Returns true if the finding counts: not suppressed, waived, rejected or deferred.
     pub fn counts(&self) -> bool {
         let is_aside = matches!(self.disposition, Disposition::Rejected | Disposition::Deferred);

@@ -11,6 +11,7 @@ use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Place};
 use crate::rounds;
 use crate::rounds::apply::{Edits, Reviewed, Target, Wanted, effect, plan};
+use crate::rounds::worktree::next_round;
 use crate::shell;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
@@ -48,6 +49,9 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
             .hint("name findings of the list: claude-reviewer findings")
             .hint("or apply every safe replacement: claude-reviewer apply --all-safe"));
     }
+    if let Some(file) = &args.patch {
+        patch::check(&context.dir.join(file), &command(args))?;
+    }
     let (store, id, session) = find(context, &args.session)?;
     let last = Last::read(context, &store, (id, &session))?;
     let (place, report, reviewed) = (&last.place, last.report, last.reviewed());
@@ -77,7 +81,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     }
     edits.write()?;
     text.push_str(&format!("applied {}\n", edits.applied.join(", ")));
-    text.push_str(&checked(context, &edits, &report.findings));
+    text.push_str(&checked(context, &edits, (&session, &report.findings)));
     print(&text)
 }
 
@@ -102,7 +106,7 @@ pub(super) fn named(
     let edits = plan(&target(context, place)?, &reviewed, &Wanted::Named(findings))?;
     edits.write()?;
     let mut lines = vec![format!("applied {}", edits.applied.join(", "))];
-    lines.extend(checked(context, &edits, &report.findings).lines().map(str::to_owned));
+    lines.extend(checked(context, &edits, (session, &report.findings)).lines().map(str::to_owned));
     Ok(lines)
 }
 
@@ -143,7 +147,7 @@ fn target(context: &Context, place: &Place) -> Result<Target> {
 }
 
 /// Runs the rules on the changed files, and says which findings of them are gone and which are new.
-fn checked(context: &Context, edits: &Edits, before: &[wire::Finding]) -> String {
+fn checked(context: &Context, edits: &Edits, (session, before): (&Session, &[wire::Finding])) -> String {
     let mut request = ReviewRequest::new(Source::Changes { base: None }, context.dir.clone());
     request.config.clone_from(&context.global.config);
     request.offline = true;
@@ -157,11 +161,9 @@ fn checked(context: &Context, edits: &Edits, before: &[wire::Finding]) -> String
     let mut lines: Vec<String> = Vec::new();
     lines.extend(effect.gone.iter().map(|id| format!("gone: {id} ({})", rule(id))));
     lines.extend(effect.still_there.iter().map(|id| format!("still there: {id} ({})", rule(id))));
-    lines.extend(
-        effect.unchecked.iter().map(|id| {
-            format!("not checked: {id} is a claim of a model; run: claude-reviewer review --follow-up latest")
-        }),
-    );
+    let next = next_round(session);
+    let unchecked = |id: &String| format!("not checked: {id} is a claim of a model; {next}");
+    lines.extend(effect.unchecked.iter().map(unchecked));
     lines.extend(effect.new.iter().map(|what| format!("new: {what}")));
     lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()
 }

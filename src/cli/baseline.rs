@@ -4,10 +4,10 @@ use super::Context;
 use super::decide::date;
 use super::history::print;
 use super::review::in_world;
-use crate::disposition::SHARED;
+use crate::disposition::{Entry, SHARED};
 use crate::error::{ExitStatus, Result};
 use crate::git::Repo;
-use crate::review::World;
+use crate::review::{World, today};
 use crate::rounds::baseline::{Scope, check, create, prune};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
@@ -77,7 +77,8 @@ fn act(context: &Context, args: &Args, repo: &Repo, world: &World<'_>) -> Result
                 compared.holding,
                 if compared.holding == 1 { "entry holds" } else { "entries hold" }
             );
-            let stale: Vec<String> = compared.stale.iter().map(|e| e.fingerprint.clone()).collect();
+            let day = today(world.now);
+            let stale: Vec<String> = compared.stale.iter().map(|e| named(e, day)).collect();
             list("does not hold", stale.iter(), &mut text);
             list("has no entry", compared.uncovered.iter(), &mut text);
             print(&text)?;
@@ -97,6 +98,16 @@ fn findings(n: usize) -> &'static str {
 
 fn entries(n: usize) -> &'static str {
     if n == 1 { "entry" } else { "entries" }
+}
+
+/// Names an entry that does not hold: where it was, its rule and line, and why.
+fn named(entry: &Entry, day: Date) -> String {
+    let path = entry.path.as_deref().unwrap_or("the whole change");
+    let why = match entry.expires.filter(|_| entry.is_expired(day)) {
+        Some(date) => format!("expired on {date}"),
+        None => "not found any more, or in other lines".to_owned(),
+    };
+    format!("{path} {}: {} ({why}; fingerprint {})", entry.rule, entry.line, entry.fingerprint)
 }
 
 fn list<'n>(what: &str, names: impl ExactSizeIterator<Item = &'n String>, text: &mut String) {

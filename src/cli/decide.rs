@@ -262,7 +262,7 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
     }
     let mut text = String::new();
     for Listed { finding: f, entry, proposal } in &all {
-        let status = status(f.disposition);
+        let status = status(f);
         let id = if f.disposition == Disposition::Fixed { "-" } else { &f.id };
         let place = match (&f.file, f.line) {
             (Some(file), Some(line)) => format!("{file}:{line}  "),
@@ -305,10 +305,18 @@ fn proposal(listed: &Listed) -> Option<wire::Proposal> {
 
 fn is_wanted(listed: &Listed, args: &Findings, globs: &Globs) -> bool {
     let f = &listed.finding;
-    let is_status = args.status.is_empty() || args.status.iter().any(|s| disposition(*s) == f.disposition);
+    let is_status = args.status.is_empty() || args.status.iter().any(|s| has_status(f, *s));
     let is_severity = args.severity.is_empty() || args.severity.iter().any(|s| of(*s) == f.severity);
     let is_file = args.file.is_empty() || f.file.as_deref().is_some_and(|p| globs.matches(&RepoPath::from(p)));
     is_status && is_severity && is_file
+}
+
+/// Returns true if a finding has a status. A finding that is suppressed or waived needs no decision.
+fn has_status(finding: &wire::Finding, status: Status) -> bool {
+    match status {
+        Status::Pending => finding.is_pending(),
+        other => disposition(other) == finding.disposition,
+    }
 }
 
 fn disposition(status: Status) -> Disposition {
@@ -321,8 +329,10 @@ fn disposition(status: Status) -> Disposition {
     }
 }
 
-fn status(disposition: Disposition) -> &'static str {
-    match disposition {
+fn status(finding: &wire::Finding) -> &'static str {
+    match finding.disposition {
+        Disposition::Pending if finding.waived.is_some() => "waived",
+        Disposition::Pending if finding.suppressed.is_some() => "suppressed",
         Disposition::Pending => "pending",
         Disposition::Accepted => "accepted",
         Disposition::Rejected => "rejected",

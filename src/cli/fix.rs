@@ -208,7 +208,7 @@ impl Steps<'_> {
         if let Some(file) = &self.args.patch {
             let file = self.context.dir.join(file);
             let written = patch::write(&file, &fixing.patch(), &command(self.args));
-            written.map_err(|e| self.with_patch(e, &fixing))?;
+            written.map_err(|e| self.with_kept_patch(e, &fixing))?;
             fixing.end(FixOutcome::Patched)?;
             let command = Inert::new(patch::quoted(&file)).to_string();
             let file = Inert::new(file.display().to_string()).to_string();
@@ -221,17 +221,15 @@ impl Steps<'_> {
             fixing.end(FixOutcome::Interrupted)?;
             return Err(Error::incomplete("the fix was interrupted; the worktree is unchanged"));
         }
-        let (session, ids) = (fixing.session(), ids(&fixing));
+        let ids = ids(&fixing);
         let written = fixing.write().map_err(|e| self.with_patch(e, &fixing))?;
         let files = Inert::new(written.join(", "));
-        let next = format!("claude-reviewer review --follow-up {session}");
-        self.tell(&format!("fixed {ids} in {files}; to store the next round: {next}\n"))
+        self.tell(&format!("fixed {ids} in {files}; {}\n", fixing.next_round()))
     }
 
     /// Offers the change that conflicts as a patch, so that nothing that was paid for is lost.
     fn with_patch(&self, mut error: Error, fixing: &Fixing) -> Error {
-        let name = format!("fix-{}-{}", fixing.session(), fixing.stored().number);
-        if let Some(file) = patch::keep(&name, &fixing.patch(), &self.context.env) {
+        if let Some(file) = self.kept(fixing) {
             error.hints.clear();
             // A three-way merge needs the base as an object of git, and the worktree need not be one.
             error = error.hint(format!(
@@ -241,6 +239,23 @@ impl Steps<'_> {
             ));
         }
         error
+    }
+
+    /// Names the place of a patch that could not be written where the user asked for it.
+    fn with_kept_patch(&self, error: Error, fixing: &Fixing) -> Error {
+        match self.kept(fixing) {
+            None => error,
+            Some(file) => {
+                let (top, file) = (patch::quoted(fixing.top()), patch::quoted(&file));
+                error.hint(format!("the verified change was kept; to apply it: git -C {top} apply {file}"))
+            }
+        }
+    }
+
+    /// Keeps the verified change in the cache of the user.
+    fn kept(&self, fixing: &Fixing) -> Option<PathBuf> {
+        let name = format!("fix-{}-{}", fixing.session(), fixing.stored().number);
+        patch::keep(&name, &fixing.patch(), &self.context.env)
     }
 
     fn declined(&self, mut fixing: Fixing, text: &str) -> Result<ExitStatus> {
@@ -254,13 +269,17 @@ impl Steps<'_> {
         let (session, ids) = (fixing.session(), ids(fixing));
         let why = reasons.first().map(|r| r.lines().next().unwrap_or_default().to_owned()).unwrap_or_default();
         let message = format!("no fix of {ids} was verified, and the worktree is unchanged: {why}");
+        let names = ids.replace(", ", " ");
         let history = format!("see the attempts: claude-reviewer history {session}");
-        let again = |flags: &str| format!("claude-reviewer fix {} --session {session} {flags}", ids.replace(", ", " "));
+        let again = |flags: &str| format!("claude-reviewer fix {names} --session {session} {flags}");
         let error = match verdict {
             AttemptVerdict::Failed | AttemptVerdict::Unverified => {
                 return Err(Error::incomplete(message)
                     .hint("check the backends: claude-reviewer doctor")
                     .hint(history));
+            }
+            AttemptVerdict::Forbidden if fixing.refused().is_empty() => {
+                Error::usage(message).hint(format!("fix it by hand; {}", fixing.next_round())).hint(history)
             }
             AttemptVerdict::Forbidden => {
                 let allow: Vec<String> =
@@ -269,7 +288,7 @@ impl Steps<'_> {
             }
             AttemptVerdict::NoChange => {
                 Error::usage(message).hint(format!("try another backend: {}", again("--backend NAME"))).hint(format!(
-                    "or decide on the finding: claude-reviewer reject {ids} --session {session} --reason TEXT"
+                    "or decide on the finding: claude-reviewer reject {names} --session {session} --reason TEXT"
                 ))
             }
             _ => Error::usage(message).hint(history),
@@ -297,10 +316,7 @@ fn introduction(fixing: &Fixing) -> String {
         let place = f.file.as_ref().map(|file| format!(" at {file}{line}")).unwrap_or_default();
         text.push_str(&shown(&format!("{} {}: {}{place}", f.id, f.rule_id, f.title)));
     }
-    if let Some(commit) = fixing.elsewhere() {
-        text.push_str("note: the reviewed commit is not checked out, and its lines are not in the worktree; ");
-        text.push_str(&format!("to fix it there, stop and run: git checkout {commit}\n"));
-    }
+    text.extend(fixing.left_out().iter().map(|why| shown(&format!("note: left out: {why}"))));
     text
 }
 

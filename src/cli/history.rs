@@ -5,6 +5,7 @@ mod page;
 use super::Context;
 use super::review::style;
 use crate::error::{Error, ExitStatus, Result};
+use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::report::{self, Format};
 use crate::request::{ReviewRequest, Source};
@@ -190,6 +191,9 @@ fn show(context: &Context, name: &str, round: Option<u32>, format: Format) -> Re
     let mut review = recall::review(&round.review.report, &change);
     review.source.label.clone_from(&session.request.label);
     review.record = Some(Record { text: change, left_out: round.review.change.left_out.clone() });
+    // Formats for forges take the words of tickets out, for which they have to be known.
+    let repo = Repo::find(&context.dir, &context.env)?;
+    crate::context::recall(&mut review.context, &context.env, repo.as_ref().and_then(Repo::worktree));
     let style = style(context, &context.env);
     write(|out| report::render(&review, format, &style, out))
 }

@@ -22,9 +22,9 @@ use crate::triage::menu::{
     Background, Effect, Input, Latest, Outside, Pull, Repository, State, Stored, Surroundings, step, view,
 };
 use crate::wire::Disposition;
-use crate::wire::Verdict;
 use crate::wire::background::{Ending, Last, Queue};
 use crate::wire::stored::{Overview, Status};
+use crate::wire::{SourceKind, Verdict};
 use std::path::Path;
 
 /// Maximum number of older open reviews in the menu.
@@ -145,10 +145,12 @@ fn background(queue: Queue) -> Background {
 fn changes(repo: &Repo) -> Result<Repository> {
     let branch = repo.checked_out_branch()?;
     // Without a default base there is nothing to compare a branch with.
-    let ahead = repo.head()?.and_then(|_| repo.branch(None, None).ok()).filter(|b| !b.commits.is_empty());
+    let head = repo.head()?;
+    let ahead = head.and_then(|_| repo.branch(None, None).ok()).filter(|b| !b.commits.is_empty());
     let top = repo.worktree();
     Ok(Repository {
         branch,
+        is_unborn: head.is_none(),
         staged: repo.staged()?.entries.len(),
         unstaged: repo.unstaged(true)?.entries.len(),
         base: ahead.map(|b| b.base_name),
@@ -186,7 +188,6 @@ fn latest(context: &Context, repo: &Repo, place: &Place, store: &Store, newest: 
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let here = Here { repo, place, store, rules: &rules, env: &context.env, now: jiff::Timestamp::now() };
     let listed = list(&here, &session)?;
-    let count = |of: Disposition| listed.iter().filter(|l| l.finding.disposition == of).count();
     let accepted = listed.iter().filter(|l| l.finding.disposition == Disposition::Accepted);
     let last = session.rounds.last().map(|r| &r.review);
     let reviewed = last.and_then(|r| r.report.source.head.as_deref()).and_then(ObjectId::from_hex);
@@ -196,7 +197,8 @@ fn latest(context: &Context, repo: &Repo, place: &Place, store: &Store, newest: 
         pull: pull_of(newest.source.kind, &newest.label),
         blocks: last.is_some_and(|r| r.verdict == Verdict::Block),
         is_checked_out: reviewed.is_some() && repo.head()? == reviewed,
-        pending: count(Disposition::Pending),
+        is_without_worktree: matches!(newest.source.kind, SourceKind::Staged | SourceKind::Branch | SourceKind::Commit),
+        pending: listed.iter().filter(|l| l.finding.is_pending()).count(),
         accepted: accepted.map(|l| l.finding.id.clone()).collect(),
         proposals: listed.iter().filter(|l| l.proposal.is_some()).count(),
     }))

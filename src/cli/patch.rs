@@ -13,11 +13,23 @@ const MOST_NAMES: u32 = 1000;
 /// Checks that a patch file can be made. `command`: what the hint names, without its option `--patch`.
 ///
 /// # Errors
-/// Usage: something is at the path.
+/// Usage: something is at the path, or its folder is missing or cannot be written to.
 pub(super) fn check(file: &Path, command: &str) -> Result<()> {
-    match file.symlink_metadata() {
-        Ok(_) => Err(exists(file, command)),
-        Err(_) => Ok(()),
+    if file.symlink_metadata().is_ok() {
+        return Err(exists(file, command));
+    }
+    let folder = file.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(Error::usage(format!("cannot write {}: its folder does not exist", file.display()))
+            .hint(format!("make the folder: mkdir -p {}", quoted(folder))));
+    }
+    // Permissions do not say whether a file can be made, such as on a file system that is read-only.
+    match tempfile::Builder::new().prefix(".claude-reviewer-").tempfile_in(folder) {
+        Ok(_) => Ok(()),
+        Err(e) => {
+            let error = Error::usage(format!("cannot write {}", file.display())).caused_by(&e);
+            Err(error.hint(format!("choose another folder: {command} --patch FILE")))
+        }
     }
 }
 

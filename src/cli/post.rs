@@ -4,6 +4,7 @@ use super::history::{find, print, store};
 use super::pr::{self, Part, Publication};
 use super::{Context, signals};
 use crate::error::{Error, ExitStatus, Result};
+use crate::finding::Origin;
 use crate::git::Repo;
 use crate::policy::RulesPolicy;
 use crate::review::{Record, Review};
@@ -61,13 +62,26 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         let nothing = if lines.is_empty() { "nothing new to post\n" } else { "" };
         let text: String = lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect();
         print(&format!("{text}{nothing}"))?;
-        return Ok(ended(context, publication.left_out().into_iter().collect(), &failed));
+        return Ok(ended(context, publication.left_out().into_iter().chain(withheld(&review)).collect(), &failed));
     }
     let posted =
         signals::heard(&stop, || publication.order(&stored.pull.base, |order| forge.publish(number, order, &stop)))?;
     let mut said = pr::said(&posted);
     said.extend(publication.left_out());
+    said.extend(withheld(&review));
     Ok(signals::ended(&stop).unwrap_or_else(|| ended(context, said, &posted.failed)))
+}
+
+/// Returns a note about texts that are not posted, because they could have words of tickets.
+fn withheld(review: &Review) -> Option<String> {
+    let tickets = crate::report::unknown_tickets(review);
+    let has_texts = review.findings.iter().any(|f| matches!(f.origin(), Origin::Backend(_)));
+    let names = tickets.join(", ");
+    (has_texts && !tickets.is_empty()).then(|| {
+        format!(
+            "note: texts of findings were left out, because the text of {names} is not known on this machine any more"
+        )
+    })
 }
 
 /// Prints what was posted and what was not, on standard error.
@@ -128,12 +142,14 @@ impl Stored {
         let last = last.ok_or_else(|| Error::usage("the review has no round").hint(again.clone()))?;
         let mut review = recall::review(&last.report, &self.change);
         review.source.label.clone_from(&self.session.request.label);
+        let repo = Repo::open(&context.dir, &context.env)?;
+        // Words of tickets are taken out of the texts, for which they have to be known.
+        crate::context::recall(&mut review.context, &context.env, repo.worktree());
         review.record = Some(Record { text: self.change.clone(), left_out: last.change.left_out.clone() });
         let selection = Selection::of_review(&review, last.since.as_ref(), &rules);
         if context.env.is_ci() {
             return Ok((review, selection));
         }
-        let repo = Repo::open(&context.dir, &context.env)?;
         let (place, _) = store(context)?;
         let person = Person { repo: &repo, place: &place, rules: &rules, now: jiff::Timestamp::now() };
         let reports: Vec<&Report> = self.session.rounds.iter().map(|r| &r.review.report).collect();

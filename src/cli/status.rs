@@ -44,12 +44,14 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     // Its folder is created, so that the path of the log is right.
     let station = Station::open(&repo, &context.env)?;
     let mut done = Vec::new();
+    let mut started = None;
     if args.stop {
         done.push(stopped(&station.stop()?));
     }
     if args.start {
-        done.push(match station.resume(&context.env)? {
-            Some(commit) => format!("started the review of {}", short(&commit)),
+        started = station.resume(&context.env)?;
+        done.push(match &started {
+            Some(commit) => format!("started the review of {}", short(commit)),
             None => "no commit waits".to_owned(),
         });
     }
@@ -57,7 +59,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let today = station.today(jiff::Timestamp::now())?;
     let status = status(&repo, &policy, view, today);
     let text = match args.format {
-        Format::Human => human(&status, &policy, &done),
+        Format::Human => human(&status, &policy, &done, started.as_deref()),
         Format::Json => status.to_text(),
     };
     let mut out = std::io::stdout().lock();
@@ -89,13 +91,20 @@ fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> Status {
     }
 }
 
-/// Writes a line for each fact.
-fn human(status: &Status, policy: &Policy, done: &[String]) -> String {
+/// Writes a line for each fact. `started`: the commit whose review was started just now, and need not run yet.
+fn human(status: &Status, policy: &Policy, done: &[String], started: Option<&str>) -> String {
     let mut lines: Vec<String> = done.to_vec();
     lines.push(format!("background reviews: {}", mode(status, policy)));
-    lines.push(status.running.as_ref().map_or_else(|| "running: nothing".to_owned(), running));
+    let is_starting = |w: &&Waiting| status.running.is_none() && started == Some(w.order.commit.as_str());
+    let starting = status.pending.as_ref().filter(is_starting);
+    lines.push(match (&status.running, starting) {
+        (Some(running), _) => self::running(running),
+        (None, Some(w)) => format!("running: commit {}, starting", short(&w.order.commit)),
+        (None, None) => "running: nothing".to_owned(),
+    });
     let is_idle = status.running.is_none();
-    lines.push(status.pending.as_ref().map_or_else(|| "pending: nothing".to_owned(), |w| pending(w, is_idle)));
+    let waiting = status.pending.as_ref().filter(|_| starting.is_none());
+    lines.push(waiting.map_or_else(|| "pending: nothing".to_owned(), |w| pending(w, is_idle)));
     lines.extend(status.pending_later.iter().map(|w| pending(w, false)));
     lines.push(status.last.as_ref().map_or_else(|| "last: no review yet".to_owned(), last));
     let Cost { day, spent_usd, reserved_usd, max_usd } = &status.cost;

@@ -117,6 +117,7 @@ impl<'a> Desk<'a> {
         Ok(Subject {
             id: self.id.to_string(),
             label: session.request.label.clone(),
+            pull: session.request.pull.as_ref().map(|pull| pull.number),
             round: last.round,
             verdict: last.verdict,
             items: list(&here, session)?.into_iter().map(item).collect(),

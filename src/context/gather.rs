@@ -76,6 +76,17 @@ pub fn gather(job: &Job<'_>) -> Gathered {
     reading.end()
 }
 
+/// Gives the tickets of a stored review the texts that models were shown, as far as the user's cache still has them.
+/// `top`: the repository under review.
+pub fn recall(items: &mut [Item], env: &Env, top: Option<&Path>) {
+    if items.is_empty() {
+        return;
+    }
+    if let Some(cache) = Cache::open(env, top) {
+        super::keep::recall(&cache, items, digest);
+    }
+}
+
 /// The state of [`gather`].
 struct Reading<'a> {
     job: &'a Job<'a>,
@@ -220,11 +231,15 @@ impl Reading<'_> {
             let end = item.text.floor_char_boundary(self.room);
             let rest = item.text.len() - end;
             item.text.truncate(end);
+            if end == 0 {
+                // An empty text is one that is not known.
+                item.text.push_str("[not given]");
+            }
             self.out
                 .notes
                 .push(format!("of {}, the last {rest} bytes were not given to a model", Inert::new(&item.reference)));
         }
-        self.room -= item.text.len();
+        self.room = self.room.saturating_sub(item.text.len());
         self.out.items.push(item);
     }
 
@@ -283,7 +298,8 @@ fn reads(reference: &Reference) -> Option<Reads> {
     }
 }
 
-fn digest(title: &str, text: &str) -> String {
+/// Returns the digest of a title and a text, in hexadecimal digits.
+pub(super) fn digest(title: &str, text: &str) -> String {
     let digest = Sha256::new().chain_update(title).chain_update([0]).chain_update(text).finalize();
     digest.iter().map(|b| format!("{b:02x}")).collect()
 }

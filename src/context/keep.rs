@@ -57,10 +57,28 @@ impl Keep {
             "title": item.title, "source": item.source, "version": item.version, "digest": item.digest,
             "text": item.text, "key": source_key, "space": space, "fetched": self.now,
         });
-        let text = value.to_string();
-        let kept = Kept { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
-        cache.put(&key(from, &item.reference), &nonce(), &kept);
+        put(cache, &key(from, &item.reference), value.to_string());
+        // A stored review knows the digest of the text, and not where it was read.
+        put(cache, &key_of_text(item), item.text.clone());
     }
+}
+
+/// Gives the tickets of a stored review their texts, as far as the cache has them. `digest`: that of a title and a text.
+pub(super) fn recall(cache: &Cache, items: &mut [Item], digest: impl Fn(&str, &str) -> String) {
+    for item in items.iter_mut().filter(|item| item.text.is_empty()) {
+        let kept = cache.get(&key_of_text(item), &nonce());
+        let text = kept.map(|kept| kept.text).filter(|text| digest(&item.title, text) == item.digest);
+        item.text = text.unwrap_or_default();
+    }
+}
+
+fn put(cache: &Cache, key: &Key, text: String) {
+    let kept = Kept { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
+    cache.put(key, &nonce(), &kept);
+}
+
+fn key_of_text(item: &Item) -> Key {
+    Key::of_parts(&["context text 1", &item.reference, &item.digest])
 }
 
 fn key(from: &str, reference: &str) -> Key {

@@ -1,7 +1,10 @@
 //! Salted digests of lines. A line can hold a secret, and the digest is committed: scrypt makes guessing expensive.
 
 use sha2::{Digest as _, Sha256};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// The cost of new digests: 2 to this power, with blocks of 1 KiB, so 8 MiB of memory and about 15 ms.
 const COST: u8 = 13;
@@ -11,6 +14,11 @@ const COSTS: std::ops::RangeInclusive<u8> = 10..=16;
 const BLOCK: u32 = 8;
 /// Bytes of the salt and of the hash.
 const BYTES: usize = 16;
+
+/// Threads that compute hashes. Each takes 8 MiB.
+const MOST_THREADS: usize = 16;
+/// Hashes that are kept in a run.
+const MOST_KNOWN: usize = 100_000;
 
 /// A digest of lines: `scrypt:COST:SALT:HASH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +31,12 @@ pub struct Digest {
 impl Digest {
     /// Digests lines. White space around each of them makes no difference. `salt`: random bytes.
     pub fn of(lines: &[u8], salt: [u8; BYTES]) -> Self {
-        Self { cost: COST, salt, hash: hash(lines, &salt, COST) }
+        Self { cost: COST, salt, hash: Input::new(lines, &salt, COST).hash() }
     }
 
     /// Returns true if the digest is that of these lines.
     pub fn is_of(&self, lines: &[u8]) -> bool {
-        hash(lines, &self.salt, self.cost) == self.hash
+        Input::new(lines, &self.salt, self.cost).hash() == self.hash
     }
 
     /// Reads what [`std::fmt::Display`] writes.
@@ -46,19 +54,92 @@ impl std::fmt::Display for Digest {
     }
 }
 
-/// Hashes the lines, trimmed. A SHA-256 in front bounds what scrypt reads.
-fn hash(lines: &[u8], salt: &[u8; BYTES], cost: u8) -> [u8; BYTES] {
-    let mut text = Sha256::new();
-    for line in lines.split(|b| *b == b'\n') {
-        text.update(line.trim_ascii());
-        text.update(b"\n");
+/// Everything that a hash depends on. The lines are a SHA-256 of them, trimmed, which bounds what scrypt reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Input {
+    text: [u8; 32],
+    salt: [u8; BYTES],
+    cost: u8,
+}
+
+/// The hashes of this run. A review compares the same lines with the same entry several times: for each version of the file
+/// that has to agree, and again when its findings are listed.
+static KNOWN: LazyLock<Mutex<HashMap<Input, [u8; BYTES]>>> = LazyLock::new(Mutex::default);
+
+impl Input {
+    fn new(lines: &[u8], salt: &[u8; BYTES], cost: u8) -> Self {
+        let mut text = Sha256::new();
+        for line in lines.split(|b| *b == b'\n') {
+            text.update(line.trim_ascii());
+            text.update(b"\n");
+        }
+        Self { text: text.finalize().into(), salt: *salt, cost }
     }
-    let mut out = [0; BYTES];
-    // The parameters are within the limits of scrypt, so neither call fails.
-    if let Ok(params) = scrypt::Params::new(cost, BLOCK, 1) {
-        let _ = scrypt::scrypt(&text.finalize(), salt, &params, &mut out);
+
+    /// Returns the hash, computed once in a run.
+    fn hash(&self) -> [u8; BYTES] {
+        if let Some(hash) = known().get(self) {
+            return *hash;
+        }
+        // Computed without the lock, which other threads wait for.
+        let hash = self.computed();
+        let mut known = known();
+        if known.len() < MOST_KNOWN {
+            known.insert(*self, hash);
+        }
+        hash
     }
-    out
+
+    fn computed(&self) -> [u8; BYTES] {
+        let mut out = [0; BYTES];
+        // The parameters are within the limits of scrypt, so neither call fails.
+        if let Ok(params) = scrypt::Params::new(self.cost, BLOCK, 1) {
+            let _ = scrypt::scrypt(&self.text, &self.salt, &params, &mut out);
+        }
+        out
+    }
+}
+
+fn known() -> MutexGuard<'static, HashMap<Input, [u8; BYTES]>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Computes the hashes behind [`Digest::is_of`] for these digests and lines on all cores, each of them once. Returns how many.
+pub(super) fn prepare<'d>(wanted: impl IntoIterator<Item = (&'d Digest, &'d [u8])>) -> usize {
+    let inputs: HashSet<Input> = wanted.into_iter().map(|(d, lines)| Input::new(lines, &d.salt, d.cost)).collect();
+    compute(inputs)
+}
+
+/// Digests lines with their salts on all cores.
+pub fn of_all(lines: &[(&[u8], [u8; BYTES])]) -> Vec<Digest> {
+    compute(lines.iter().map(|(lines, salt)| Input::new(lines, salt, COST)).collect());
+    lines.iter().map(|(lines, salt)| Digest::of(lines, *salt)).collect()
+}
+
+/// Computes the hashes that are not known yet. Returns how many.
+fn compute(mut inputs: HashSet<Input>) -> usize {
+    inputs.retain(|input| !known().contains_key(input));
+    let inputs: Vec<Input> = inputs.into_iter().take(MOST_KNOWN).collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(inputs.len());
+    if cores < 2 {
+        for input in &inputs {
+            input.hash();
+        }
+        return inputs.len();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(input) = inputs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            input.hash();
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..cores {
+            scope.spawn(work);
+        }
+        work();
+    });
+    inputs.len()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -77,4 +158,21 @@ fn bytes(text: &str) -> Option<[u8; BYTES]> {
         *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
     }
     Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_hash_is_computed_once_in_a_run() {
+        let salt = *b"each hash once..";
+        let all = of_all(&[(b"a", salt), (b" a ", salt), (b"b", salt)]);
+        assert!(all[0] == all[1] && all[0] != all[2]);
+        assert!(all[0].is_of(b"a") && !all[0].is_of(b"c"));
+        let other = Digest { salt: *b"another salt....", ..all[0].clone() };
+        let wanted: [(&Digest, &[u8]); 4] = [(&all[0], b"a"), (&all[2], b"a"), (&other, b"a"), (&other, b"a\n")];
+        assert_eq!(prepare(wanted), 2, "one salt, the other salt with one line, and with two");
+        assert_eq!(prepare(wanted), 0);
+    }
 }

@@ -1,6 +1,7 @@
 //! The file of decisions: TOML, one table for each finding, sorted by path, rule and fingerprint.
 
-use super::{Digest, Entry, Occurrence};
+use super::comments::Comments;
+use super::{Digest, Entry, Occurrence, put};
 use crate::finding::Decision;
 use jiff::civil::Date;
 use serde::Deserialize;
@@ -18,6 +19,37 @@ const HEAD: &str = "\
 # An entry holds until its lines change, the file gets another copy of them, or it expires.
 version = 1
 ";
+
+/// A file of decisions: its entries, and the comments of people, which stay when it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sheet {
+    pub entries: Vec<Entry>,
+    comments: Comments,
+}
+
+impl Sheet {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let entries = parse(text)?;
+        let fingerprints: Vec<&str> = entries.iter().map(|e| e.fingerprint.as_str()).collect();
+        let own: Vec<&str> = HEAD.lines().filter(|line| line.starts_with('#')).collect();
+        let comments = Comments::of(text, &fingerprints, &own);
+        Ok(Self { entries, comments })
+    }
+
+    /// Adds an entry. It replaces those of the same finding, whose comments stay.
+    pub fn put(&mut self, entry: Entry) {
+        put(&mut self.entries, entry);
+    }
+
+    /// Writes the file. Comments of entries that are gone are gone with them.
+    pub fn render(&self) -> String {
+        written(&self.entries, &self.comments)
+    }
+}
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,13 +164,23 @@ fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
     Ok((span, entry))
 }
 
-/// Writes a file. The order does not depend on that of the entries, so that two people who add one each rarely collide.
+/// Writes a file without comments of people.
 pub fn render(entries: &[Entry]) -> String {
+    written(entries, &Comments::default())
+}
+
+/// Writes a file. The order does not depend on that of the entries, so that two people who add one each rarely collide.
+fn written(entries: &[Entry], comments: &Comments) -> String {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     sorted.sort_by(|a, b| (&a.path, &a.rule, &a.fingerprint).cmp(&(&b.path, &b.rule, &b.fingerprint)));
-    let mut out = HEAD.to_owned();
+    let (head, version) = HEAD.split_once("version").unwrap_or((HEAD, ""));
+    let mut out = head.to_owned();
+    lines(&comments.head, &mut out);
+    let _ = write!(out, "version{version}");
     for e in sorted {
-        out.push_str("\n[[disposition]]\n");
+        out.push('\n');
+        lines(comments.of_entries.get(&e.fingerprint).map_or(&[][..], Vec::as_slice), &mut out);
+        out.push_str("[[disposition]]\n");
         let mut put = |name: &str, value: &str| {
             let _ = writeln!(out, "{name} = {}", crate::policy::quoted(value));
         };
@@ -162,5 +204,15 @@ pub fn render(entries: &[Entry]) -> String {
             put("expires", &expires.to_string());
         }
     }
+    if !comments.foot.is_empty() {
+        out.push('\n');
+        lines(&comments.foot, &mut out);
+    }
     out
+}
+
+fn lines(all: &[String], out: &mut String) {
+    all.iter().for_each(|line| {
+        let _ = writeln!(out, "{line}");
+    });
 }

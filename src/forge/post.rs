@@ -81,7 +81,8 @@ impl Forge {
         let again = || format!("review it again: claude-reviewer review pr {number}");
         let reviewed = order.review.source.head.as_deref().and_then(ObjectId::from_hex);
         let Some(reviewed) = reviewed else {
-            return Err(Error::incomplete(format!("{what}: the review is not of a commit")));
+            let message = format!("{what}: the last round of the review is not of a commit of the pull request");
+            return Err(Error::incomplete(message).hint(again()));
         };
         let pull = self.wait(stop, what, async |limits| {
             self.client.ready(&limits).await?;

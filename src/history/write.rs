@@ -248,7 +248,7 @@ impl Store {
         let blocking: Vec<&Finding> = last.review.report.findings.iter().filter(|f| f.blocking).collect();
         let doubt = edited.or_else(|| doubt(&session, &last.review, blocking.len(), &told, &owed));
         if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
-            return Err(not_approved(*id, doubt, &owed));
+            return Err(not_approved(&session, doubt, &owed));
         }
         let open = blocking.into_iter().chain(owed.iter().map(|o| o.finding)).map(|f| f.fingerprint.clone()).collect();
         let mut entries = session.completion.map(|c| c.entries).unwrap_or_default();
@@ -388,8 +388,16 @@ fn last_is(after: u32, session: &Session) -> error::Result<()> {
     let id = &session.review_id;
     let error = Error::incomplete(format!("another round of {id} was stored meanwhile"));
     Err(error
-        .hint_person(format!("claude-reviewer review --follow-up {id}"))
+        .hint_person(next_round(session))
         .hint_agent(format!("read it with get_review_history, then call request_review with previous_review_id {id}")))
+}
+
+/// Returns the command that reviews the next round of a session. That of a pull request is reviewed as the forge has it.
+fn next_round(session: &Session) -> String {
+    match &session.request.pull {
+        Some(pull) => format!("claude-reviewer review pr {}", pull.number),
+        None => format!("claude-reviewer review --follow-up {}", session.review_id),
+    }
 }
 
 fn told(review: &Review) -> Told<'_> {
@@ -397,14 +405,16 @@ fn told(review: &Review) -> Told<'_> {
 }
 
 /// Makes the error about an approval that is refused. Each is told in its own words, and only a person may force it.
-fn not_approved(id: SessionId, doubt: &str, owed: &[Owed<'_>]) -> Error {
+fn not_approved(session: &Session, doubt: &str, owed: &[Owed<'_>]) -> Error {
+    let id = &session.review_id;
+    let again = next_round(session);
     let mut error = Error::usage(format!("review {id} cannot be approved: {doubt}"))
         .hint_agent(format!("fix the cause, then call request_review with previous_review_id {id}"))
         .hint_agent("if that is not possible, ask a person")
-        .hint_person(format!("fix the cause and review again: claude-reviewer review --follow-up {id}"));
+        .hint_person(format!("fix the cause and review again: {again}"));
     if let Some(f) = owed.iter().find_map(|o| o.now) {
         // Waived, it is recorded by its name, and not with all the others.
-        let waived = format!("claude-reviewer review --follow-up {id} --waive {}=REASON", f.fingerprint);
+        let waived = format!("{again} --waive {}=REASON", f.fingerprint);
         error = error.hint_person(format!("or let it through by name, with the reason: `{waived}`"));
     }
     error

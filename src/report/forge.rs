@@ -3,7 +3,7 @@
 
 use crate::ai::Missing;
 use crate::context::{Item, Quotes};
-use crate::finding::Finding;
+use crate::finding::{Finding, Origin};
 use crate::review::Review;
 use std::borrow::Cow;
 
@@ -14,12 +14,26 @@ pub fn for_forge(review: &Review) -> Cow<'_, Review> {
         return Cow::Borrowed(review);
     }
     let quotes = Quotes::of(&review.context);
+    let is_withheld = !unknown_tickets(review).is_empty();
     let mut out = review.clone();
     for finding in &mut out.findings {
-        *finding = without_words(finding, &review.context, &quotes);
+        *finding = match finding.origin() {
+            Origin::Backend(_) if is_withheld => without_texts(finding),
+            _ => without_words(finding, &review.context, &quotes),
+        };
         let waived = finding.waived.iter_mut().map(|w| &mut w.reason);
         for reason in waived.chain(finding.disposition.iter_mut().map(|d| &mut d.reason)) {
             *reason = reason_without_words(reason, &review.context, &quotes);
+        }
+    }
+    if is_withheld {
+        // Words of a ticket cannot be found in these texts of models.
+        out.models.missing.clear();
+        out.models.compliance = None;
+        out.models.opinions.clear();
+        out.models.dropped.clear();
+        for finding in &mut out.findings {
+            finding.disputed = finding.disputed.take().map(|_| WITHHELD.to_owned());
         }
     }
     for missing in &mut out.models.missing {
@@ -46,6 +60,28 @@ pub fn for_forge(review: &Review) -> Cow<'_, Review> {
     Cow::Owned(out)
 }
 
+/// In place of a text that could have words of a ticket.
+const WITHHELD: &str = "not shown here, because the review read tickets";
+
+/// Returns the tickets of a review whose text is not known, so that the texts of models are left out for a forge: words of
+/// the ticket cannot be found in them.
+pub fn unknown_tickets(review: &Review) -> Vec<&str> {
+    review.context.iter().filter(|item| item.is_unknown()).map(|item| item.reference.as_str()).collect()
+}
+
+/// Returns a finding of a model without the texts that it wrote. The code and its place stay.
+fn without_texts(finding: &Finding) -> Finding {
+    let title = format!("Finding of a model ({})", finding.rule_id());
+    let message =
+        format!("The text is {WITHHELD} that are not known any more. Review the pull request again to show it.");
+    // Title, message, and the other texts.
+    let mut texts = [title, message].into_iter();
+    let mut out = finding.with_texts(|_| texts.next().unwrap_or_default());
+    out.disputed = None;
+    out.drop_replacement();
+    out
+}
+
 /// Returns the reason of a decision or waiver for a forge: without the words of the tickets of a review.
 pub fn reason_for_forge(reason: &str, review: &Review) -> String {
     reason_without_words(reason, &review.context, &Quotes::of(&review.context))
@@ -53,8 +89,8 @@ pub fn reason_for_forge(reason: &str, review: &Review) -> String {
 
 /// A stored review has no text of its tickets, so that their words cannot be found in a reason.
 fn reason_without_words(reason: &str, items: &[Item], quotes: &Quotes<'_>) -> String {
-    if !reason.trim().is_empty() && items.iter().any(|item| item.text.is_empty()) {
-        return "not shown here, because the review read tickets".to_owned();
+    if !reason.trim().is_empty() && items.iter().any(Item::is_unknown) {
+        return WITHHELD.to_owned();
     }
     quotes.remove(reason)
 }

@@ -9,7 +9,7 @@ use super::source::{Content, Part, Tip};
 use super::{Note, Place};
 use crate::diff::code::text_of;
 use crate::diff::{ObjectId, RepoPath};
-use crate::disposition::{self, Content as Bound, Entries, Entry, MAX_BYTES, Occurrence, Problem, SHARED};
+use crate::disposition::{Content as Bound, Entries, Entry, MAX_BYTES, Occurrence, Problem, SHARED, Sheet};
 use crate::error::{self, Error, Result};
 use crate::finding::{Finding, LineSpan};
 use crate::git::{Node, Reader, Repo, State};
@@ -26,6 +26,8 @@ pub(crate) const OWN: &str = "dispositions.toml";
 pub(crate) const PROPOSED: &str = "proposals.toml";
 /// Bytes of a source file whose lines are compared.
 const MAX_SOURCE: usize = 64 << 20;
+/// Bytes of the contents that are compared together.
+pub(crate) const BATCH: usize = 16 << 20;
 
 /// What a change is measured against.
 #[derive(Debug)]
@@ -201,11 +203,19 @@ fn own_bytes(path: &Path, shown: &str) -> Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Parses a file of decisions.
+/// Parses the entries of a file of decisions.
 ///
 /// # Errors
 /// Usage, with the line of the first problem. Nothing of the file counts.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Vec<Entry>> {
+    Ok(sheet(name, bytes)?.entries)
+}
+
+/// Parses a file of decisions, to write it again.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn sheet(name: &str, bytes: &[u8]) -> Result<Sheet> {
     let fail = |Problem { line, message }: Problem| {
         let place = line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"));
         Error::usage(format!("{place}: {message}"))
@@ -213,7 +223,7 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Vec<Entry>> {
     };
     let text = std::str::from_utf8(bytes)
         .map_err(|_| fail(Problem { line: None, message: "the file is not UTF-8".to_owned() }))?;
-    disposition::parse(text).map_err(fail)
+    Sheet::parse(text).map_err(fail)
 }
 
 /// Returns the state under review of each part, by the commit that its findings belong to.
@@ -236,7 +246,12 @@ pub(super) fn mark(
 ) {
     let Some(repo) = repo.filter(|_| !entries.is_empty()) else { return };
     let mut texts = Texts { reader: repo.reader(), states, known: HashMap::new() };
-    for finding in findings.iter_mut().filter(|f| f.disposition.is_none() && entries.names(f)) {
+    let mut batch = Batch::default();
+    for at in 0..findings.len() {
+        let finding = &findings[at];
+        if finding.disposition.is_some() || !entries.names(finding) {
+            continue;
+        }
         let content = match finding.file() {
             Some(path) => match texts.content(finding.commit, path, finding.lines()) {
                 Some(content) => Some(content),
@@ -245,7 +260,36 @@ pub(super) fn mark(
             },
             None => None,
         };
-        finding.disposition = entries.of(finding, content.as_ref(), today);
+        batch.push(at, content);
+        if batch.bytes > BATCH {
+            batch.mark(entries, findings, today);
+        }
+    }
+    batch.mark(entries, findings, today);
+}
+
+/// Findings whose contents are compared together, because each comparison takes milliseconds: they run on all cores.
+#[derive(Default)]
+struct Batch {
+    all: Vec<(usize, Option<Bound>)>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn push(&mut self, at: usize, content: Option<Bound>) {
+        self.bytes += content.as_ref().map_or(0, |c| c.text.len());
+        self.all.push((at, content));
+    }
+
+    /// Marks the findings of the batch, and empties it.
+    fn mark(&mut self, entries: &Entries, findings: &mut [Finding], today: Date) {
+        let contents = self.all.iter().filter_map(|(at, content)| Some((*at, content.as_ref()?)));
+        let pairs: Vec<(&Finding, &Bound)> = contents.map(|(at, content)| (&findings[at], content)).collect();
+        entries.prepare(&pairs, today);
+        for (at, content) in std::mem::take(&mut self.all) {
+            findings[at].disposition = entries.of(&findings[at], content.as_ref(), today);
+        }
+        self.bytes = 0;
     }
 }
 

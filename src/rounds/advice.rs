@@ -28,6 +28,8 @@ pub struct Told<'a> {
     /// Earlier rounds, oldest first.
     pub earlier: &'a [Earlier<'a>],
     pub max_rounds: u32,
+    /// The number of the pull request that the session is about.
+    pub pull: Option<u64>,
     /// Whether the failure of a backend is temporary.
     pub retry: Retry,
 }
@@ -99,14 +101,24 @@ impl Told<'_> {
         out
     }
 
+    /// Says how to request the next round. The worktree is not the pull request, which is reviewed as the forge has it.
+    fn next_round(&self, request: &str) -> String {
+        match self.pull {
+            None => format!("{request} and list your changes in the response"),
+            Some(number) => {
+                format!("push them and review the pull request again: claude-reviewer review pr {number}")
+            }
+        }
+    }
+
     fn blocked(&self, blocking: &[&Finding], circling: &[String]) -> (Action, String) {
         let tests = self.report.test_results.as_ref().filter(|t| !t.passed && t.blocking);
         if let (true, Some(tests)) = (blocking.is_empty(), tests) {
             let action = if self.is_last() { Action::AskAPerson } else { Action::Fix };
             let text = format!(
-                "The project's tests failed ({}); see test_results. Fix the cause, then request one follow-up review \
-                 and list your changes in the response.",
-                tests.summary
+                "The project's tests failed ({}); see test_results. Fix the cause, then {}.",
+                tests.summary,
+                self.next_round("request one follow-up review")
             );
             return (action, text);
         }
@@ -119,10 +131,8 @@ impl Told<'_> {
             );
             return (Action::AskAPerson, text);
         }
-        let mut text = format!(
-            "{names} {verb}. Fix the findings you agree with, then request a follow-up review and list your changes \
-             in the response."
-        );
+        let next = self.next_round("request a follow-up review");
+        let mut text = format!("{names} {verb}. Fix the findings you agree with, then {next}.");
         // An explanation cannot clear a finding of a rule or a critical finding.
         let is_arguable = |f: &&Finding| f.origin != Origin::Rules.name() && f.severity != Severity::Critical;
         let (arguable, firm): (Vec<&Finding>, Vec<&Finding>) = blocking.iter().copied().partition(is_arguable);

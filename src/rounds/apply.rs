@@ -231,7 +231,7 @@ fn refuse(
             .hint_agent("edit the lines, then call verify_fix"),
         Remedy::Settle => error.hint("resolve the conflict or save the file, then apply again: git status"),
         Remedy::Edit => error
-            .hint_person("edit the file, then run: claude-reviewer review --follow-up latest")
+            .hint_person(format!("edit the file, then run: {} review changes --follow-up {}", crate::NAME, reviewed.id))
             .hint_agent("edit the lines, then call verify_fix"),
     })
 }
@@ -434,6 +434,13 @@ fn find(lines: &[&[u8]], reviewed: &[Vec<u8>], first: usize) -> Option<usize> {
     }
     let mut others = (0..lines.len()).filter(|at| is_at(*at));
     others.next().filter(|_| others.next().is_none())
+}
+
+/// Returns true if a text has reviewed lines somewhere, apart from white space around them.
+pub(super) fn has(text: &[u8], reviewed: &[Vec<u8>]) -> bool {
+    let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
+    let is_there = |there: &[&[u8]]| there.iter().zip(reviewed).all(|(line, one)| is_same(line, one.trim_ascii()));
+    reviewed.is_empty() || lines.windows(reviewed.len()).any(is_there)
 }
 
 /// Returns true if a line is the reviewed one, apart from its masked bytes.
@@ -689,5 +696,17 @@ mod tests {
         assert_eq!(at("key = 1234\n", &["key = ****"], 0), Some(0), "masked");
         assert_eq!(at("key = 12345\n", &["key = ****"], 0), None);
         assert_eq!(at("", &["a"], 7), None);
+    }
+
+    #[test]
+    fn reviewed_lines_are_whole_lines() {
+        let has = |text: &str, reviewed: &[&str]| {
+            let reviewed: Vec<Vec<u8>> = reviewed.iter().map(|l| l.as_bytes().to_vec()).collect();
+            super::has(text.as_bytes(), &reviewed)
+        };
+        assert!(has("x\n\ta\r\nb\n", &["  a", "b"]) && has("", &[]) && has("key = 12\n", &["key = **"]));
+        for text in ["a = 1 if n else 0\n", "b\na = 1\n", ""] {
+            assert!(!has(text, &["a = 1", "b"]) && !has(text, &["a ="]), "{text}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The baseline: deferred entries for the findings that code has already, so that a gate starts with what is new.
 
 use super::decide::{Digests, changed_file, refuse_past, rewrite};
-use crate::disposition::{self, DEFERRED_DAYS, Entries, Entry};
+use crate::disposition::{DEFERRED_DAYS, Entries, Entry};
 use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
 use crate::git::{Repo, State};
@@ -71,18 +71,23 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
     let known = decided::shared(&mut reader, &State::Worktree)?;
     let shared = Entries::new(known.iter().cloned());
     let mut digests = Digests::default();
-    let mut entries = Vec::new();
+    let mut open = Vec::new();
     for finding in review.findings.iter().filter(|f| is_open(f)) {
-        let Some(content) = decided::content(&mut reader, &State::Worktree, finding) else { continue };
-        if shared.entry(finding, Some(&content), day).is_some() {
-            continue;
-        }
+        let content = decided::content(&mut reader, &State::Worktree, finding);
+        let content = content.filter(|content| shared.entry(finding, Some(content), day).is_none());
+        open.extend(content.map(|content| (finding, content)));
+    }
+    let path = |finding: &Finding| finding.file().map(|path| path.to_wire());
+    let contents: Vec<_> = open.iter().map(|(finding, content)| (path(finding), content)).collect();
+    digests.prepare(&contents)?;
+    let mut entries = Vec::new();
+    for (finding, content) in &open {
         entries.push(Entry {
             fingerprint: finding.fingerprint().to_string(),
             rule: finding.rule_id().to_owned(),
             path: finding.file().map(|path| path.to_wire()),
             line: finding.quote().lines().next().unwrap_or_default().trim().chars().take(200).collect(),
-            digest: Some(digests.of(finding.file().map(|path| path.to_wire()), &content)?),
+            digest: Some(digests.of(path(finding), content)?),
             occurrence: content.occurrence,
             decision: Decision::Deferred,
             reason: REASON.to_owned(),
@@ -96,10 +101,12 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
         rewrite(repo, &place.top, |name, before| {
             let mut all = changed_file(name, before, std::iter::empty())?;
             // A decision of a person that was recorded during the scan stays.
-            entries.retain(|e| all.iter().all(|other| other.fingerprint != e.fingerprint || known.contains(other)));
+            let is_new =
+                |e: &Entry| all.entries.iter().all(|other| other.fingerprint != e.fingerprint || known.contains(other));
+            entries.retain(is_new);
             added = entries.len();
-            entries.into_iter().for_each(|entry| disposition::put(&mut all, entry));
-            Ok(disposition::render(&all).into_bytes())
+            entries.into_iter().for_each(|entry| all.put(entry));
+            Ok(all.render().into_bytes())
         })?;
     }
     Ok(added)
@@ -150,9 +157,9 @@ pub fn prune(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<usize> {
     let Some(top) = repo.worktree() else { return Err(without_worktree(&scope.dir)) };
     if !compared.stale.is_empty() {
         rewrite(repo, top, |name, before| {
-            let mut entries = changed_file(name, before, std::iter::empty())?;
-            entries.retain(|e| !compared.stale.contains(e));
-            Ok(disposition::render(&entries).into_bytes())
+            let mut all = changed_file(name, before, std::iter::empty())?;
+            all.entries.retain(|e| !compared.stale.contains(e));
+            Ok(all.render().into_bytes())
         })?;
     }
     Ok(compared.stale.len())

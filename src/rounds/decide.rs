@@ -4,7 +4,7 @@ use super::apply;
 use super::recall;
 use super::region::changes;
 use crate::diff::FileChange;
-use crate::disposition::{self, Content, DEFERRED_DAYS, Digest, Entries, Entry, Occurrence, SHARED};
+use crate::disposition::{self, Content, DEFERRED_DAYS, Digest, Entries, Entry, Occurrence, SHARED, Sheet};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
@@ -16,7 +16,7 @@ use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::stored::{Session, State as Fate};
 use jiff::civil::Date;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
@@ -96,7 +96,7 @@ pub fn propose(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Ve
     let decided = entries(here, session, choice)?;
     let name = shown(here, decided::PROPOSED);
     let entries = || decided.iter().map(|(_, entry)| entry.clone());
-    here.store.propose(|before| Ok(disposition::render(&changed_file(&name, before, entries())?).into_bytes()))?;
+    here.store.propose(|before| Ok(changed_file(&name, before, entries())?.render().into_bytes()))?;
     Ok(decided)
 }
 
@@ -148,15 +148,15 @@ fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
         share(here.repo, &here.place.top, entries())?;
     }
     let name = shown(here, decided::OWN);
-    here.store.decide(|before| Ok(disposition::render(&changed_file(&name, before, entries())?).into_bytes()))?;
+    here.store.decide(|before| Ok(changed_file(&name, before, entries())?.render().into_bytes()))?;
     if !here.place.folder().join(decided::PROPOSED).exists() {
         return Ok(());
     }
     let name = shown(here, decided::PROPOSED);
     here.store.propose(|before| {
         let mut all = changed_file(&name, before, std::iter::empty())?;
-        all.retain(|e| decided.iter().all(|(_, entry)| entry.fingerprint != e.fingerprint));
-        Ok(disposition::render(&all).into_bytes())
+        all.entries.retain(|e| decided.iter().all(|(_, entry)| entry.fingerprint != e.fingerprint));
+        Ok(all.render().into_bytes())
     })
 }
 
@@ -259,24 +259,63 @@ pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Res
     let own = decided::own(&mut reader, place, &mut Vec::new())?;
     let entries = decided::joined(own, shared);
     let proposals = Entries::new(decided::proposed(&mut reader, place)?);
+    let files = Files { entries: &entries, proposals: &proposals, day };
     let mut all = Vec::new();
+    let mut batch: Vec<Candidate<'_>> = Vec::new();
+    let mut bytes = 0;
     for found in &report.findings {
         let Some(finding) = recall::findings(std::slice::from_ref(found), b"").pop() else { continue };
         let is_named = entries.names(&finding) || proposals.names(&finding);
         let lines = if is_named { lines(repo, &mut reader, &finding, &report.source) } else { Lines::Changed };
-        let of = |entries: &Entries| match &lines {
-            Lines::None => entries.entry(&finding, None, day).cloned(),
-            Lines::Same(lines) => entries.entry(&finding, Some(lines), day).cloned(),
+        bytes += lines.content().map_or(0, |content| content.text.len());
+        batch.push(Candidate { found, finding, lines });
+        if bytes > decided::BATCH {
+            all.extend(files.listed(std::mem::take(&mut batch)));
+            bytes = 0;
+        }
+    }
+    all.extend(files.listed(batch));
+    Ok(all)
+}
+
+/// A finding with what it is about.
+struct Candidate<'r> {
+    found: &'r wire::Finding,
+    finding: Finding,
+    lines: Lines,
+}
+
+/// The decisions and proposals that hold on a day.
+struct Files<'e> {
+    entries: &'e Entries,
+    proposals: &'e Entries,
+    day: Date,
+}
+
+impl Files<'_> {
+    /// Lists findings with the decisions that hold. Their digests are computed together.
+    fn listed(&self, batch: Vec<Candidate<'_>>) -> Vec<Listed> {
+        let pairs: Vec<(&Finding, &Content)> =
+            batch.iter().filter_map(|c| Some((&c.finding, c.lines.content()?))).collect();
+        self.entries.prepare(&pairs, self.day);
+        self.proposals.prepare(&pairs, self.day);
+        batch.iter().map(|candidate| self.one(candidate)).collect()
+    }
+
+    fn one(&self, candidate: &Candidate<'_>) -> Listed {
+        let Candidate { found, finding, lines } = candidate;
+        let of = |entries: &Entries| match lines {
+            Lines::None => entries.entry(finding, None, self.day).cloned(),
+            Lines::Same(lines) => entries.entry(finding, Some(lines), self.day).cloned(),
             Lines::Changed | Lines::Unknown => None,
         };
-        let (holds, proposal) = (of(&entries), of(&proposals));
-        let mut listed = found.clone();
+        let (holds, proposal) = (of(self.entries), of(self.proposals));
+        let mut listed = (*found).clone();
         listed.disposition =
             holds.as_ref().map_or(wire::Disposition::Pending, |e| crate::report::json::decision(e.decision));
         listed.decided = holds.as_ref().map(decision);
-        all.push(Listed { finding: listed, entry: holds, proposal });
+        Listed { finding: listed, entry: holds, proposal }
     }
-    Ok(all)
 }
 
 /// Returns what reports say of an entry.
@@ -294,16 +333,39 @@ pub fn decision(entry: &Entry) -> wire::Decided {
 /// Usage: none or several.
 pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Result<&'f wire::Finding> {
     let hint = format!("list the findings: claude-reviewer findings {review}");
+    // An ID can look like the first digits of a fingerprint.
+    if let Some(one) = findings.iter().find(|f| f.id.eq_ignore_ascii_case(name)) {
+        return Ok(one);
+    }
     let is_prefix = name.len() >= DIGITS && name.bytes().all(|b| b.is_ascii_hexdigit());
     let lower = name.to_ascii_lowercase();
-    let is_meant =
-        |f: &&wire::Finding| f.id.eq_ignore_ascii_case(name) || is_prefix && f.fingerprint.starts_with(&lower);
-    let mut found = findings.iter().filter(is_meant);
+    let mut found = findings.iter().filter(|f| is_prefix && f.fingerprint.starts_with(&lower));
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
-        (None, _) => Err(Error::usage(format!("review {review} has no finding {name:?}")).hint(hint)),
+        (None, _) => Err(unknown_name(findings, name, review).hint(hint)),
         (Some(_), Some(_)) => Err(Error::usage(format!("{name} names several findings of review {review}")).hint(hint)),
     }
+}
+
+/// Makes the error about a name that no finding has.
+fn unknown_name(findings: &[wire::Finding], name: &str, review: &str) -> Error {
+    let separated: Vec<&str> = name.split([',', ';']).map(str::trim).filter(|n| !n.is_empty()).collect();
+    if separated.len() > 1 {
+        let error = Error::usage(format!("{name:?} is not the name of one finding"));
+        return error.hint(format!("separate names with spaces: {}", separated.join(" ")));
+    }
+    let number = name.strip_prefix(['f', 'F']).filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let shown = number.map_or_else(|| format!("{name:?}"), |number| format!("\"F{number}\""));
+    let known = match findings {
+        [] => " and no finding at all".to_owned(),
+        [one] => format!("; its only finding is {}", one.id),
+        [first, .., last] => format!("; it has {} to {}", first.id, last.id),
+    };
+    let digits = match number {
+        Some(_) if name.len() < DIGITS => format!(" (the first digits of a fingerprint are at least {DIGITS})"),
+        _ => String::new(),
+    };
+    Error::usage(format!("review {review} has no finding {shown}{known}{digits}"))
 }
 
 /// The content that a finding is about, in the state that was reviewed.
@@ -317,11 +379,20 @@ enum Lines {
     Unknown,
 }
 
+impl Lines {
+    fn content(&self) -> Option<&Content> {
+        match self {
+            Self::Same(content) => Some(content),
+            Self::None | Self::Changed | Self::Unknown => None,
+        }
+    }
+}
+
 /// The files of a change as a round stored them, with the commits that they belong to.
-type ReviewedFiles = Vec<(Option<String>, FileChange)>;
+pub(super) type ReviewedFiles = Vec<(Option<String>, FileChange)>;
 
 /// Returns the files of the last round; none if its change cannot be read.
-fn reviewed_files(store: &Store, session: &Session) -> ReviewedFiles {
+pub(super) fn reviewed_files(store: &Store, session: &Session) -> ReviewedFiles {
     let round = u32::try_from(session.rounds.len()).unwrap_or(u32::MAX);
     let change = SessionId::parse(&session.review_id).and_then(|id| store.change(&id, round).ok());
     change.and_then(|text| changes(&text)).unwrap_or_default()
@@ -402,7 +473,7 @@ fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire:
 }
 
 /// Returns true if lines contain a quote, apart from white space and from what is masked in the quote.
-fn contains(lines: &[u8], quote: &str) -> bool {
+pub(super) fn contains(lines: &[u8], quote: &str) -> bool {
     let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines = fold(&String::from_utf8_lossy(lines));
     // A long quote is cut.
@@ -433,7 +504,7 @@ fn unknown(found: &wire::Finding) -> Error {
 
 /// Adds entries to the shared file of a worktree, and makes it where it is missing.
 pub(super) fn share(repo: &Repo, top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
-    rewrite(repo, top, |name, before| Ok(disposition::render(&changed_file(name, before, entries)?).into_bytes()))
+    rewrite(repo, top, |name, before| Ok(changed_file(name, before, entries)?.render().into_bytes()))
 }
 
 /// Replaces the shared file of a worktree. `change` gets its name and content, and returns the new content. One process does
@@ -498,14 +569,10 @@ fn lock(repo: &Repo) -> Result<File> {
     }
 }
 
-/// Returns the entries of a file with further ones.
-pub(super) fn changed_file(
-    name: &str,
-    before: Option<Vec<u8>>,
-    entries: impl Iterator<Item = Entry>,
-) -> Result<Vec<Entry>> {
-    let mut all = before.map(|bytes| decided::read(name, &bytes)).transpose()?.unwrap_or_default();
-    entries.for_each(|entry| disposition::put(&mut all, entry));
+/// Returns a file with further entries.
+pub(super) fn changed_file(name: &str, before: Option<Vec<u8>>, entries: impl Iterator<Item = Entry>) -> Result<Sheet> {
+    let mut all = before.map(|bytes| decided::sheet(name, &bytes)).transpose()?.unwrap_or_default();
+    entries.for_each(|entry| all.put(entry));
     Ok(all)
 }
 
@@ -516,6 +583,21 @@ pub(super) struct Digests {
 }
 
 impl Digests {
+    /// Computes the digests of contents of files on all cores.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub(super) fn prepare(&mut self, contents: &[(Option<String>, &Content)]) -> Result<()> {
+        let keys: HashSet<(Option<String>, Vec<u8>)> =
+            contents.iter().map(|(path, content)| (path.clone(), content.text.clone())).collect();
+        let keys: Vec<_> = keys.into_iter().filter(|key| !self.known.contains_key(key)).collect();
+        let salts: Result<Vec<[u8; 16]>> = keys.iter().map(|_| salt()).collect();
+        let texts: Vec<(&[u8], [u8; 16])> = keys.iter().map(|(_, text)| text.as_slice()).zip(salts?).collect();
+        let digests = disposition::of_all(&texts);
+        self.known.extend(keys.into_iter().zip(digests));
+        Ok(())
+    }
+
     /// Returns the digest of a content of a file.
     ///
     /// # Errors

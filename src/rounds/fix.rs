@@ -15,9 +15,10 @@ pub(super) use merge::merged;
 
 use super::apply::{Edits, Rewrite, Target};
 use super::decide::{self, Listed, list, select};
+use super::worktree;
 use crate::ai::run::{Around, Consulted, Question};
 use crate::ai::{redact, restore};
-use crate::diff::{ObjectId, RepoPath};
+use crate::diff::RepoPath;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::Repo;
@@ -96,6 +97,8 @@ pub struct Fixing {
     /// The worktree when the fix began.
     base: Copy,
     findings: Vec<wire::Finding>,
+    /// Why findings that were not named are left out.
+    left_out: Vec<String>,
     chosen: Chosen,
     allowed: Globs,
     around: Surroundings,
@@ -143,6 +146,7 @@ impl Fixing {
             rules,
             base,
             findings,
+            left_out: Vec::new(),
             chosen,
             allowed,
             around,
@@ -152,7 +156,39 @@ impl Fixing {
         // Rules alone: findings that the worktree already has do not count against the fix. A session that cannot be followed ends here.
         let before = fixing.review(&fixing.base, true, world)?;
         fixing.known = before.findings().map(|f| f.fingerprint.clone()).collect();
+        fixing.refuse_done(&before, &repo)?;
         Ok(fixing)
+    }
+
+    /// Refuses findings that the worktree does not have, before a model is paid for them. Of findings that are not named,
+    /// those are left out.
+    fn refuse_done(&mut self, before: &Verification, repo: &Repo) -> Result<()> {
+        let files = decide::reviewed_files(&self.store, &self.session);
+        let has_lines: Vec<bool> = self.findings.iter().map(|f| worktree::has_lines(repo, &files, f)).collect();
+        if has_lines.contains(&false)
+            && let Some(commit) = worktree::elsewhere(&self.session, repo, self.place.branch.as_deref())
+        {
+            return Err(worktree::not_checked_out(&self.session, commit));
+        }
+        let fixed = before.fixed(&self.findings);
+        let is_open = |(f, has_lines): &(&wire::Finding, &bool)| **has_lines && !fixed.contains(&f.id);
+        let (open, done): (Vec<_>, Vec<_>) = self.findings.iter().zip(&has_lines).partition(is_open);
+        let open: Vec<wire::Finding> = open.into_iter().map(|(f, _)| f.clone()).collect();
+        if !done.is_empty() && (self.chosen == Chosen::Named || open.is_empty()) {
+            let reasons: Vec<String> = done.iter().map(|(f, _)| why_done(f, &fixed)).collect();
+            let error = Error::usage(reasons.join("; "));
+            let error = match open.is_empty() {
+                true => error,
+                false => error.hint_person(format!("to fix the others: {}", command(&open, &self.session))),
+            };
+            return Err(error
+                .hint_person(worktree::next_round(&self.session))
+                .hint_agent(worktree::next_round_of_agent(&self.session)));
+        }
+        self.left_out = done.iter().map(|(f, _)| why_done(f, &fixed)).collect();
+        self.findings = open;
+        self.fix.findings = self.findings.iter().map(|f| f.id.clone()).collect();
+        Ok(())
     }
 
     /// Returns the findings that are fixed, and why these.
@@ -160,19 +196,14 @@ impl Fixing {
         (&self.findings, self.chosen)
     }
 
-    /// Returns the reviewed commit if it is not checked out and the worktree lacks lines of the findings.
-    pub fn elsewhere(&self) -> Option<String> {
-        let source = self.session.rounds.last().map(|r| &r.review.report.source)?;
-        let head = ObjectId::from_hex(source.head.as_deref()?)?;
-        let is_missing = |f: &wire::Finding| {
-            let path = f.file.as_deref().map(RepoPath::from);
-            let text = path.and_then(|p| self.base.read(&p).ok().flatten());
-            let text = text.map(|bytes| self.rules.masked(&String::from_utf8_lossy(&bytes)));
-            let mut quoted = f.quote.lines().map(str::trim).filter(|line| !line.is_empty());
-            f.file.is_some() && quoted.any(|line| !text.as_ref().is_some_and(|text| text.contains(line)))
-        };
-        let is_other = self.place.head.as_deref() != source.head.as_deref();
-        (is_other && self.findings.iter().any(is_missing)).then(|| head.short())
+    /// Returns why findings that were not named are left out.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Says how the fix becomes the next round of the session.
+    pub fn next_round(&self) -> String {
+        worktree::next_round(&self.session)
     }
 
     /// Returns the ID of the session.
@@ -413,7 +444,7 @@ impl Fixing {
             Tests::NotRun(why) => notes.push(format!("the tests did not run: {}", self.rules.masked(&why))),
             Tests::Failed(output) => {
                 let output = self.rules.masked(&output);
-                return fail(attempt, AttemptVerdict::TestsFailed, vec![format!("the tests fail:\n{output}")]);
+                return fail(attempt, AttemptVerdict::TestsFailed, vec![format!("the tests fail: {output}")]);
             }
         }
         if world.stop.signal().is_some() {
@@ -497,16 +528,13 @@ impl Fixing {
     /// Reviews a copy as a follow-up of the session. Nothing is stored.
     fn review(&self, copy: &Copy, is_offline: bool, world: &World<'_>) -> Result<Verification> {
         let mut request = self.request(copy);
-        request.source = Source::Changes { base: self.base_of_session() };
+        let repo = Repo::open(self.base.top(), self.base.env())?;
+        request.source = Source::Changes { base: worktree::base(&self.session.request, &repo) };
         request.offline = is_offline;
         if self.policy.review.backends.is_empty() && !is_offline {
             request.backends.clone_from(&self.ask.request.backends);
         }
-        let begun = &self.session.request.asked.files;
-        if !begun.is_empty() {
-            // A fix may change files that the review was not about.
-            request.files = vec!["**".to_owned()];
-        }
+        request.files = worktree::files(&self.session);
         let progress = WithoutFindings(world.progress);
         let world = World { env: copy.env(), progress: &progress, ..*world };
         let ask = super::Ask {
@@ -534,15 +562,6 @@ impl Fixing {
         };
         self.allowance.bound(&mut request.overrides);
         request
-    }
-
-    /// Returns the base of the session; the empty tree if it began from nothing.
-    fn base_of_session(&self) -> Option<String> {
-        use wire::SourceKind::{Changes, Commit, Staged, Unstaged};
-        let source = &self.session.request.source;
-        let is_from_nothing = matches!(source.kind, Staged | Unstaged | Changes | Commit) || source.head.is_some();
-        let empty = || Repo::open(self.base.top(), self.base.env()).ok().map(|r| r.empty_tree().to_string());
-        source.base.clone().or_else(|| empty().filter(|_| is_from_nothing))
     }
 
     /// Returns the verified change as a patch of the worktree when the fix began.
@@ -603,6 +622,22 @@ fn surroundings(repo: &Repo, policy: &Policy, base: &Copy) -> Surroundings {
         ..Surroundings::default()
     };
     around.with_scripts(&|path| base.read(path).ok().flatten(), policy.tests.command.as_deref())
+}
+
+/// Says why a finding is not fixed by a model. `fixed`: IDs of the findings that the rules no longer find.
+fn why_done(found: &wire::Finding, fixed: &[String]) -> String {
+    if fixed.contains(&found.id) {
+        return format!("{} is already fixed in the worktree", found.id);
+    }
+    let line = found.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let at = found.file.as_ref().map(|file| format!(" at {file}{line}")).unwrap_or_default();
+    format!("the lines of {}{at} have changed since the review", found.id)
+}
+
+/// Returns the command that fixes some findings of a session.
+fn command(findings: &[wire::Finding], session: &Session) -> String {
+    let ids: Vec<&str> = findings.iter().map(|f| f.id.as_str()).collect();
+    format!("{} fix {} --session {}", crate::NAME, ids.join(" "), session.review_id)
 }
 
 /// Lines around a finding.

@@ -5,7 +5,8 @@ use super::cover::{Cover, Here, cover};
 use super::recall;
 use super::region::Side;
 use super::sight::Sight;
-use super::{stored, words};
+use super::worktree::{self, has_commit};
+use super::{Ask, Save, stored, words};
 use crate::ai::Usage;
 use crate::diff::ObjectId;
 use crate::env::Env;
@@ -40,11 +41,11 @@ pub(super) struct Follow {
     head: Option<String>,
     repo: Repo,
     /// The pull request of the new round, secrets masked.
-    pub(super) pull: Option<PullName>,
+    pub(super) pull_of_round: Option<PullName>,
 }
 
-/// Returns the branch of a review of the checked-out branch, if another one is checked out that does not continue it. Its
-/// lines would count as fixed.
+/// Returns the branch on which the reviewed change is, if another one is checked out that does not have it. Lines that are
+/// missing there would count as fixed.
 fn other_branch<'s>(
     session: &'s Session,
     last: &Round,
@@ -52,16 +53,33 @@ fn other_branch<'s>(
     (repo, checked_out): (&Repo, Option<&str>),
 ) -> Option<&'s str> {
     let begun = &session.request;
-    let is_of_head = matches!(begun.asked.rev.as_deref(), None | Some("HEAD" | "@"));
-    let takes_head = matches!(request.source, Source::Auto | Source::Branch { head: None, .. });
-    if begun.source.kind != SourceKind::Branch || !is_of_head || !takes_head {
-        return None;
-    }
     let branch = begun.asked.branch.as_deref().filter(|branch| checked_out != Some(*branch))?;
-    let reviewed = last.review.report.source.head.as_deref().and_then(ObjectId::from_hex)?;
-    let head = repo.head().ok().flatten();
-    let continues = head.is_some_and(|head| repo.merge_base(reviewed, head).is_ok_and(|base| base == Some(reviewed)));
-    (!continues).then_some(branch)
+    let head = repo.head().ok().flatten()?;
+    let has = |commit| has_commit(repo, commit, head);
+    let is_other = match begun.source.kind {
+        SourceKind::Branch => {
+            let is_of_head = matches!(begun.asked.rev.as_deref(), None | Some("HEAD" | "@"));
+            let takes_head = matches!(request.source, Source::Auto | Source::Branch { head: None, .. });
+            let reviewed = last.review.report.source.head.as_deref().and_then(ObjectId::from_hex)?;
+            is_of_head && takes_head && !has(reviewed)
+        }
+        SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes => {
+            // Git takes staged and unstaged changes along to another branch, and leaves commits behind.
+            let tip = repo.resolve(&format!("refs/heads/{branch}")).ok()?;
+            takes_worktree(&request.source) && (!has(tip) || tip == head && is_clean(repo))
+        }
+        _ => false,
+    };
+    is_other.then_some(branch)
+}
+
+fn takes_worktree(source: &Source) -> bool {
+    matches!(source, Source::Auto | Source::Staged | Source::Unstaged { .. } | Source::Changes { .. })
+}
+
+/// Returns true if neither the index nor the worktree differs from the commit that is checked out.
+fn is_clean(repo: &Repo) -> bool {
+    repo.changes(Some("HEAD")).is_ok_and(|(change, _)| change.entries.is_empty())
 }
 
 impl Follow {
@@ -96,10 +114,14 @@ impl Follow {
             return Err(Error::usage(format!("the review {id} has no round to follow")));
         };
         if let Some(branch) = other_branch(&session, &last, request, (&repo, place.branch.as_deref())) {
+            let quoted = shell::quoted(branch);
             let error = Error::usage(format!("the review {id} is of branch {branch}, which is not checked out"));
+            let error = error.hint_person(format!("git switch {quoted}"));
+            if session.request.source.kind != SourceKind::Branch {
+                return Err(error.hint_agent(format!("check out {branch}, and request the follow-up again")));
+            }
             return Err(error
-                .hint_person(format!("git switch {}", shell::quoted(branch)))
-                .hint_person(format!("claude-reviewer review branch {} --follow-up {id}", shell::quoted(branch)))
+                .hint_person(format!("claude-reviewer review branch {quoted} --follow-up {id}"))
                 .hint_agent(format!("check out {branch}, or name it in source, and request the follow-up again")));
         }
         // A round that was broken off or is incomplete costs none, up to a bound.
@@ -119,7 +141,34 @@ impl Follow {
                 .hint_agent("mark_review_complete with final_status abandoned closes it, where the user wants that"));
         }
         let changes = session.rounds.iter().map(|r| store.change(id, r.review.round)).collect::<Result<_>>()?;
-        Ok(Self { id: *id, store, max_rounds, session, changes, last, head: place.head, repo, pull: None })
+        Ok(Self { id: *id, store, max_rounds, session, changes, last, head: place.head, repo, pull_of_round: None })
+    }
+
+    /// Refuses a round that reviews the worktree in place of the pull request of the session: it could not be posted, and
+    /// the next round would compare with it. A round that is not stored may name the worktree, to verify an edit.
+    ///
+    /// # Errors
+    /// Usage: the request names another change than the pull request of the session.
+    pub(super) fn refuse_worktree_of_pull(&self, ask: &Ask) -> Result<()> {
+        let Some(pull) = &self.session.request.pull else { return Ok(()) };
+        let is_pull = matches!(&ask.request.source, Source::Ends(ends) if ends.is_pull);
+        let is_verification = ask.save == Save::No && !matches!(ask.request.source, Source::Auto);
+        if is_pull || is_verification {
+            return Ok(());
+        }
+        let (id, number) = (self.id, pull.number);
+        let command = format!("claude-reviewer review pr {number}");
+        let error = Error::usage(format!(
+            "the review {id} is of pull request #{number}; a round of other changes could not be posted there"
+        ));
+        Err(error.hint_person(format!("push the fix, and review the pull request again: {command}")).hint_agent(
+            format!("call verify_fix for edits of the worktree; after a push, ask the user to run: {command}"),
+        ))
+    }
+
+    /// Returns the pull request that the session is about.
+    pub(super) fn pull(&self) -> Option<&PullName> {
+        self.session.request.pull.as_ref()
     }
 
     /// Returns the round that this one follows.
@@ -158,13 +207,7 @@ impl Follow {
     fn source(&self, request: &mut ReviewRequest) {
         let begun = &self.session.request;
         let base = begun.source.base.clone();
-        // What began with nothing, before the first commit or as that, goes on from nothing.
-        let from_nothing = match begun.source.kind {
-            SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes | SourceKind::Commit => true,
-            _ => begun.source.head.is_some(),
-        };
-        let empty = || from_nothing.then(|| self.repo.empty_tree().to_string());
-        let since_base = || Source::Changes { base: base.clone().or_else(empty) };
+        let since_base = || Source::Changes { base: worktree::base(begun, &self.repo) };
         match &mut request.source {
             Source::Auto => {
                 request.source = match begun.source.kind {
@@ -180,7 +223,8 @@ impl Follow {
                     _ => since_base(),
                 };
             }
-            Source::Changes { base: named @ None } | Source::Branch { base: named @ None, .. } => *named = base,
+            Source::Changes { base: named @ None } => *named = worktree::base(begun, &self.repo),
+            Source::Branch { base: named @ None, .. } => *named = base,
             _ => {}
         }
     }
@@ -230,7 +274,7 @@ impl Follow {
             changed: of_commits(now) && self.repo.changes(Some("HEAD")).map_or(true, |(c, _)| !c.entries.is_empty()),
             follows_head: begun.is_none(),
             same_rev: asked.is_some_and(|asked| asked.is_some() && asked == begun),
-            same_pull: self.pull.is_some() && self.pull == self.session.request.pull,
+            same_pull: self.pull_of_round.is_some() && self.pull_of_round == self.session.request.pull,
             descends: of_commits(source) && of_commits(now) && id(source).zip(id(now)).is_some_and(descends),
             has_earlier_head: source.kind == SourceKind::Pr && self.has_checked_out(source),
             hides_untracked,
@@ -241,8 +285,8 @@ impl Follow {
     /// Returns true if the head of a source is the commit that is checked out, or an ancestor of it.
     fn has_checked_out(&self, source: &wire::Source) -> bool {
         let id = |text: Option<&str>| text.and_then(ObjectId::from_hex);
-        let Some((head, here)) = id(source.head.as_deref()).zip(id(self.head.as_deref())) else { return false };
-        head == here || self.repo.merge_base(head, here).is_ok_and(|base| base == Some(head))
+        let ends = id(source.head.as_deref()).zip(id(self.head.as_deref()));
+        ends.is_some_and(|(head, here)| has_commit(&self.repo, head, here))
     }
 
     /// Compares with the earlier rounds. What a backend found, and nobody mended, stays a finding of the review.

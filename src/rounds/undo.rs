@@ -98,8 +98,8 @@ impl Held {
     /// Returns a file with these entries in place of those about the findings.
     fn put(&self, name: &str, before: Option<Vec<u8>>, entries: &[Entry]) -> Result<Vec<u8>> {
         let mut all = changed_file(name, before, std::iter::empty())?;
-        all.retain(|e| !self.fingerprints.contains(&e.fingerprint));
-        all.extend(entries.iter().cloned());
-        Ok(disposition::render(&all).into_bytes())
+        all.entries.retain(|e| !self.fingerprints.contains(&e.fingerprint));
+        all.entries.extend(entries.iter().cloned());
+        Ok(all.render().into_bytes())
     }
 }

@@ -48,7 +48,7 @@ impl Choice {
     fn is_of(&self, item: &Item) -> bool {
         let f = &item.finding;
         match self {
-            Self::Status(s) => f.disposition == *s,
+            Self::Status(s) => item.has_status(*s),
             Self::Proposed => item.proposal.is_some(),
             Self::Severity(s) => f.severity == *s,
             Self::Confidence(c) => f.confidence == *c,

@@ -81,6 +81,8 @@ pub struct Background {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repository {
     pub branch: Option<String>,
+    /// True before the first commit.
+    pub is_unborn: bool,
     /// Number of staged files.
     pub staged: usize,
     /// Number of changed files that are not staged, untracked ones included.
@@ -117,6 +119,8 @@ pub struct Latest {
     pub blocks: bool,
     /// True if the reviewed commit is checked out.
     pub is_checked_out: bool,
+    /// True if the review is of what is staged or committed.
+    pub is_without_worktree: bool,
     pub pending: usize,
     /// IDs of the accepted findings.
     pub accepted: Vec<String>,
@@ -194,7 +198,7 @@ impl Entry {
 pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
     let mut out = Vec::new();
     if let Some(repo) = &surroundings.repo {
-        out.extend(repo.latest.iter().flat_map(|latest| of_latest(latest, &repo.remotes)));
+        out.extend(repo.latest.iter().flat_map(|latest| of_latest(latest, repo)));
         out.extend(of_changes(repo));
         out.extend(of_background(&repo.background));
         if !repo.remotes.is_empty() {
@@ -220,7 +224,7 @@ pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
 }
 
 /// Returns the entries about the newest stored review.
-fn of_latest(latest: &Latest, remotes: &[String]) -> Vec<Entry> {
+fn of_latest(latest: &Latest, repo: &Repository) -> Vec<Entry> {
     let Latest { stored: Stored { id, label }, .. } = latest;
     let mut out = Vec::new();
     if latest.proposals > 0 {
@@ -249,7 +253,7 @@ fn of_latest(latest: &Latest, remotes: &[String]) -> Vec<Entry> {
     }
     let is_decided = latest.pending == 0 && latest.accepted.is_empty();
     if is_open && (!is_decided || latest.blocks) {
-        out.extend(of_next_round(latest, remotes));
+        out.extend(of_next_round(latest, repo));
     }
     if is_open && is_decided && !latest.blocks {
         let command = ["complete", id, "--status", "approved"];
@@ -260,12 +264,16 @@ fn of_latest(latest: &Latest, remotes: &[String]) -> Vec<Entry> {
 }
 
 /// Returns the entry that reviews again. `None`: a pull request, of which several remotes could be meant.
-fn of_next_round(latest: &Latest, remotes: &[String]) -> Option<Entry> {
+fn of_next_round(latest: &Latest, repo: &Repository) -> Option<Entry> {
     let about = "review again and compare with the round before";
-    match (latest.pull, remotes) {
-        (None, _) => {
-            Some(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "--follow-up", &latest.stored.id]))
+    let id = latest.stored.id.as_str();
+    match (latest.pull, &repo.remotes[..]) {
+        // A review of what is staged or committed does not see other edits.
+        (None, _) if latest.is_without_worktree && repo.unstaged > 0 => {
+            let about = format!("{about}, with the files that are not staged");
+            Some(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "changes", "--follow-up", id]))
         }
+        (None, _) => Some(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "--follow-up", id])),
         (Some(number), [remote]) => {
             let number = number.to_string();
             let command = ["review", "pr", &number, "--remote", remote];
@@ -293,7 +301,7 @@ fn of_changes(repo: &Repository) -> Vec<Entry> {
         let title = format!("Review branch {name}");
         out.push(Entry::new(Topic::Review, title, format!("its commits against {base}"), &["review", "branch"]));
     }
-    if out.is_empty() {
+    if out.is_empty() && !repo.is_unborn {
         let about = "nothing has changed; the newest commit is reviewed";
         out.push(Entry::new(Topic::Review, "Review the newest commit", about, &["review", "commit", "HEAD"]));
     }

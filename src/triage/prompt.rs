@@ -29,6 +29,8 @@ pub struct Prompt {
     pub line: Line,
     /// Why the answer was not taken.
     pub problem: Option<String>,
+    /// The line is an offer that was not edited: another answer that is typed replaces it.
+    is_offer: bool,
 }
 
 /// Result of a key.
@@ -43,18 +45,18 @@ pub(super) enum Answer {
 
 impl Prompt {
     pub(super) fn reject(names: Vec<String>, needs_reason: bool) -> Self {
-        Self { purpose: Purpose::Reject { names, needs_reason }, line: Line::default(), problem: None }
+        Self { purpose: Purpose::Reject { names, needs_reason }, line: Line::default(), problem: None, is_offer: false }
     }
 
     /// Offers the date that the command line takes by default.
     pub(super) fn defer(names: Vec<String>, today: Date) -> Self {
         let date = today.checked_add(Span::new().days(DEFERRED_DAYS)).unwrap_or(today);
-        Self { purpose: Purpose::Defer { names }, line: Line::new(&date.to_string()), problem: None }
+        Self { purpose: Purpose::Defer { names }, line: Line::new(&date.to_string()), problem: None, is_offer: true }
     }
 
     pub(super) fn search(before: &str) -> Self {
         let line = Line::new(before);
-        Self { purpose: Purpose::Search { before: before.to_owned() }, line, problem: None }
+        Self { purpose: Purpose::Search { before: before.to_owned() }, line, problem: None, is_offer: false }
     }
 
     /// Returns what is asked.
@@ -78,7 +80,17 @@ impl Prompt {
 
     pub(super) fn paste(&mut self, text: &str) {
         self.problem = None;
+        self.take_offer(text.chars().next());
         self.line.insert(text);
+    }
+
+    /// Ends an offer when text is edited. `typed`: the first character that is inserted. A space keeps what is offered, for a
+    /// reason behind it.
+    fn take_offer(&mut self, typed: Option<char>) {
+        if self.is_offer && typed.is_some_and(|c| !c.is_whitespace()) {
+            self.line = Line::default();
+        }
+        self.is_offer = false;
     }
 
     pub(super) fn press(&mut self, key: Key, today: Date) -> Answer {
@@ -92,6 +104,7 @@ impl Prompt {
                 }
             }
             key => {
+                self.take_offer(if let Key::Char(c) = key { Some(c) } else { None });
                 if self.line.press(key) {
                     self.problem = None;
                 }
@@ -172,6 +185,22 @@ mod tests {
         assert!(prompt.problem.is_none());
         assert_eq!(prompt.press(Key::Enter, TODAY), Answer::Text("x".to_owned()));
         assert_eq!(prompt.press(Key::Esc, TODAY), Answer::Cancelled);
+    }
+
+    #[test]
+    fn another_date_replaces_the_one_that_is_offered() {
+        let typed = |keys: &str| {
+            let mut prompt = Prompt::defer(vec!["F1".to_owned()], TODAY);
+            keys.chars().for_each(|c| assert_eq!(prompt.press(Key::Char(c), TODAY), Answer::Open));
+            prompt.press(Key::Enter, TODAY)
+        };
+        assert_eq!(typed("30d"), Answer::Date(jiff::civil::date(2026, 12, 24), String::new()));
+        assert_eq!(typed("2w later"), Answer::Date(jiff::civil::date(2026, 12, 8), "later".to_owned()));
+        assert_eq!(typed(" later"), Answer::Date(jiff::civil::date(2027, 2, 22), "later".to_owned()));
+        let mut edited = Prompt::defer(vec!["F1".to_owned()], TODAY);
+        assert_eq!(edited.press(Key::Backspace, TODAY), Answer::Open);
+        assert_eq!(edited.press(Key::Char('3'), TODAY), Answer::Open);
+        assert_eq!(edited.line.text(), "2027-02-23");
     }
 
     #[test]

@@ -138,6 +138,7 @@ pub(super) fn subject() -> Subject {
     Subject {
         id: "2026-11-24-001".to_owned(),
         label: "the staged change".to_owned(),
+        pull: Some(12),
         round: 1,
         verdict: Verdict::Block,
         items,

@@ -557,6 +557,11 @@ fn fix(state: &mut State, targets: &[usize]) {
 }
 
 fn post(state: &mut State) -> Vec<Effect> {
+    if state.subject.pull.is_none() {
+        let text = format!("this review is not of a pull request; to post one: {} review pr NUMBER", crate::NAME);
+        state.message = Some(Message::bad(text));
+        return Vec::new();
+    }
     let title = "Post this review on its pull request? This goes to the network.".to_owned();
     let command = vec!["post".to_owned(), state.subject.id.clone()];
     state.mode = Mode::Ask { title, effect: Effect::Run(command.clone()), command };

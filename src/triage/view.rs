@@ -108,7 +108,7 @@ fn head(state: &State, theme: Theme) -> Row {
         Verdict::Block => ("BLOCK", Ink::Bad),
         Verdict::Incomplete => ("INCOMPLETE", Ink::Bad),
     };
-    let count = |of: Disposition| subject.items.iter().filter(|i| i.finding.disposition == of).count();
+    let count = |of: Disposition| subject.items.iter().filter(|i| i.has_status(of)).count();
     let mut right = Row::default();
     if state.is_sharing {
         right = right.put(theme.style(Ink::Accent), "sharing");

@@ -137,6 +137,8 @@ pub struct Applied {
 pub struct VerifiedFix {
     /// ID of the review that has the findings.
     pub review_id: String,
+    /// The files that were reviewed, and their base.
+    pub reviewed: String,
     /// True if all findings are gone, nothing new blocks, and everything was reviewed.
     pub is_fixed: bool,
     /// IDs of the findings that are gone.

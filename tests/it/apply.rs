@@ -491,3 +491,31 @@ fn dsp_04_a_file_that_git_lists_as_unmerged_is_refused_with_or_without_markers()
         assert_eq!(text(&repo, "a.py"), CODE.replace(BAD, GOOD), "{name}");
     }
 }
+
+#[test]
+fn options_and_names_that_do_not_fit_are_refused_with_what_helps() {
+    let (repo, _) = with_topic();
+    repo.git(&["checkout", "-q", "topic"]);
+    repo.reviewer(&["review", "branch", "topic", "--base", "main"]).run(1);
+    let both = repo.reviewer(&["apply", "F1", "--dry-run", "--patch", "x.patch"]).run(2).stderr;
+    assert!(both.contains("'--dry-run' cannot be used with '--patch <FILE>'"), "{both}");
+    assert!(!both.contains("this is an option of"), "{both}");
+    let missing = apply(&repo, &["F1", "--patch", "out/x.patch"], 2).stderr;
+    assert!(missing.contains("its folder does not exist\nhint: make the folder: mkdir -p "), "{missing}");
+    let unknown = repo.reviewer(&["accept", "f16"]).run(2).stderr;
+    assert!(unknown.contains("has no finding \"F16\"; its only finding is F1"), "{unknown}");
+    let joined = repo.reviewer(&["accept", "F1,F2"]).run(2).stderr;
+    assert!(joined.contains("hint: separate names with spaces: F1 F2\n"), "{joined}");
+}
+
+#[test]
+fn the_next_round_after_a_replacement_of_a_claim_sees_it() {
+    let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
+    let said = apply(&repo, &["F1"], 0).stdout;
+    let next = said.lines().find_map(|l| l.split_once("to store the next round: ")).unwrap().1;
+    assert!(next.starts_with("claude-reviewer review changes --follow-up "), "{next}");
+    // The replacement is not staged, and the round reviews it: the claim about other lines is not placed any more.
+    let words: Vec<&str> = next.split(' ').skip(1).collect();
+    let round = repo.reviewer(&words).run_any();
+    assert!(round.stderr.contains("1 fixed, since round 1"), "{}\n{}", round.stdout, round.stderr);
+}

@@ -564,6 +564,28 @@ fn a_reason_for_forges_has_no_word_of_the_ticket() {
 }
 
 #[test]
+fn a_stored_review_for_forges_has_no_word_of_the_ticket_with_and_without_the_cache() {
+    let desk = Desk::new("PROJ-12", |r: &Request| {
+        let mut found = crate::loopback::finding("src/retry.py", 2, "    return 7");
+        found["message"] = json!("Calls to the bank are retried at most three times, and this returns seven.");
+        r.review(&[found])
+    });
+    desk.ticket("PROJ-12", "Limit the retries", TICKET).policy("");
+    let key = format!("sk-{}", "0".repeat(20));
+    let review = desk.repo.reviewer(&["review", "branch", "--base", "main"]).env("OPENAI_API_KEY", key);
+    review.run_any();
+    let markdown = || desk.repo.reviewer(&["history", "show", "latest", "--format", "markdown"]).run(0).stdout;
+    let with_cache = markdown();
+    assert!(with_cache.contains("words of PROJ-12") && with_cache.contains("returns seven"), "{with_cache}");
+    assert!(!with_cache.contains("three times"), "{with_cache}");
+    std::fs::remove_dir_all(desk.repo.home().join(".cache/claude-reviewer")).unwrap();
+    let without = markdown();
+    assert!(without.contains("because the review read tickets that are not known any more"), "{without}");
+    assert!(!without.contains("three times") && !without.contains("returns seven"), "{without}");
+    assert!(without.contains("src/retry.py"), "the place stays: {without}");
+}
+
+#[test]
 fn a_stored_session_has_the_key_the_title_and_no_text() {
     let desk = Desk::new("PROJ-12", calm);
     desk.ticket("PROJ-12", "Limit the retries", TICKET).policy("");

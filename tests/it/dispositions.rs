@@ -1,6 +1,7 @@
 //! Decisions of people on findings: what they change in later reviews, and what they never do.
 
 mod bound;
+mod kept;
 mod place;
 
 use crate::loopback::{Server, finding};

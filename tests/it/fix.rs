@@ -1,6 +1,7 @@
 //! `fix` lets a model fix findings, or leaves the worktree, the index and HEAD as they are.
 
 mod claude;
+mod refusals;
 
 use crate::loopback::{Reply, Request, Server, finding};
 use crate::support::{Repo, Run, files_below};

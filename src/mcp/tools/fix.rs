@@ -12,11 +12,10 @@ use crate::mcp::args::{Arg, Kind, shown};
 use crate::policy::RulesPolicy;
 use crate::request::Source;
 use crate::review::{self, Place};
-use crate::rounds::apply::{Reviewed, Target, Wanted, effect, plan};
-use crate::rounds::decide::{Choice, Here, decision, propose, select};
+use crate::rounds::apply::{self, Reviewed, Target, effect, plan};
+use crate::rounds::decide::{Choice, Here, decision, propose};
 use crate::rounds::fix::{FixAsk, Fixing};
-use crate::rounds::verify::verified;
-use crate::rounds::{self, Ask, Save};
+use crate::rounds::worktree::{self, Seen, Wanted};
 use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::answer::{Applied, ForbiddenFile, OpenFinding, PlannedFix, Proposed, ToFix, VerifiedFix};
@@ -57,7 +56,7 @@ pub(super) const TOOLS: &[Tool] = &[
             },
             Arg {
                 name: "until",
-                about: "First day on which the finding is pending again, as 2026-01-31.",
+                about: "With reject or defer: first day on which the finding is pending again, as 2026-01-31.",
                 kind: Kind::Text(10),
                 required: false,
             },
@@ -84,8 +83,8 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "verify_fix",
         title: "Verify a fix",
-        about: "Reviews your current files again and returns whether findings of a stored review are gone, and what is new. Stores \
-            nothing.",
+        about: "Reviews the current files of the worktree, staged or not, and returns whether findings of a stored review are gone, \
+            and what is new. Stores nothing.",
         args: &[FINDINGS, REVIEW],
         answers: || schema(&[kind::<VerifiedFix>]),
         effect: Effect::Reads,
@@ -129,6 +128,10 @@ fn propose_disposition(call: &Call<'_>) -> Result<Answer> {
         owner: Some(AGENT.to_owned()),
         share: false,
     };
+    if choice.decision == Decision::Accepted && choice.until.is_some() {
+        let error = Error::usage("until does not fit accept: an accepted finding stays accepted until it is fixed");
+        return Err(error.hint("leave out until, or propose to defer the finding"));
+    }
     let Opened { place, store, id, session } = Opened::of(call)?;
     let served = call.fence.repository(None, call.env)?.whole();
     let repo = Repo::open(served.dir(), call.env)?;
@@ -193,7 +196,7 @@ fn apply_finding(call: &Call<'_>) -> Result<Answer> {
         head: last.and_then(|source| source.head.as_deref()),
         checked_out: opened.place.head.as_deref(),
     };
-    let edits = plan(&target, &reviewed, &Wanted::Named(named(call)?))?;
+    let edits = plan(&target, &reviewed, &apply::Wanted::Named(named(call)?))?;
     edits.write()?;
     let mut request = call.stored()?;
     (request.source, request.offline) = (Source::Changes { base: None }, true);
@@ -223,17 +226,12 @@ fn apply_finding(call: &Call<'_>) -> Result<Answer> {
 }
 
 fn verify_fix(call: &Call<'_>) -> Result<Answer> {
-    let opened = Opened::of(call)?;
-    let names = named(call)?;
-    let review = opened.id.to_string();
-    let wanted: Result<Vec<&wire::Finding>> =
-        names.iter().map(|name| select(opened.findings(), name, &review)).collect();
-    let wanted = wanted?;
-    let request = call.stored()?;
-    let ask = Ask { request, follow_up: Some(opened.id), response: None, save: Save::No, pull: None, via: "mcp" };
-    let verified = verified(wanted, &rounds::review(&ask, &call.world())?.stored);
+    let (_, _, session) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
+    let review = session.to_string();
+    let wanted = Wanted { request: call.stored()?, session, findings: named(call)?, via: "mcp" };
+    let Seen { verified, reviewed, next } = worktree::look(wanted, &call.world())?;
     let is_fixed = verified.is_fixed();
-    let mut words = format!("{}\n", if is_fixed { "FIXED" } else { "NOT FIXED" });
+    let mut words = format!("{}\nreviewed: {reviewed}\n", if is_fixed { "FIXED" } else { "NOT FIXED" });
     let open = verified.open.iter().map(|(id, state)| format!("{id} is {}\n", wire::name(state)));
     words.extend(verified.fixed.iter().map(|id| format!("{id} is gone\n")).chain(open));
     words.extend(verified.new.iter().map(|f| {
@@ -242,8 +240,12 @@ fn verify_fix(call: &Call<'_>) -> Result<Answer> {
         format!("new and blocking: {} at {at}{line}: {}\n", f.rule_id, f.title)
     }));
     words.extend(verified.unreviewed.iter().map(|what| format!("not reviewed: {what}\n")));
+    if is_fixed {
+        words.push_str(&format!("{next}\n"));
+    }
     let content = VerifiedFix {
         review_id: review,
+        reviewed,
         is_fixed,
         fixed: verified.fixed,
         open: verified.open.into_iter().map(|(id, state)| OpenFinding { id, state }).collect(),

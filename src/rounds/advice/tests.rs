@@ -32,6 +32,7 @@ struct Case {
     again: Vec<Again>,
     /// A backend could not be reached.
     unreachable: bool,
+    pull: Option<u64>,
 }
 
 impl Case {
@@ -47,6 +48,7 @@ impl Case {
             again: &self.again,
             earlier: &earlier,
             max_rounds: 5,
+            pull: self.pull,
             retry: Retry { retryable: self.unreachable, after: None },
         })
     }
@@ -65,6 +67,14 @@ fn with(report: Report, change: impl Fn(&mut Report)) -> Report {
     let mut report = report;
     change(&mut report);
     report
+}
+
+#[test]
+fn a_pull_request_is_reviewed_again_as_the_forge_has_it() {
+    let case = Case { pull: Some(7), ..Case::default() };
+    let text = case.of(&report(1, vec![rule("python-eval-input", 1)])).text;
+    assert!(text.contains("push them and review the pull request again: claude-reviewer review pr 7."), "{text}");
+    assert!(!text.contains("follow-up"), "{text}");
 }
 
 #[test]

@@ -63,6 +63,9 @@ impl Surroundings {
     }
 }
 
+/// Extensions of scripts of shells, without the dot.
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "ps1", "bat", "cmd"];
+
 /// Comments that turn checks off, in lower case.
 const SUPPRESSIONS: &[&str] = &[
     "claude-reviewer: ignore",

@@ -25,7 +25,7 @@ pub(super) enum Tests {
     /// The policy does not run tests.
     NotAsked,
     Passed,
-    /// The last lines of their output.
+    /// Why, and the last lines of their output.
     Failed(String),
     /// They did not run, and why.
     NotRun(String),
@@ -83,7 +83,8 @@ async fn tested(
         End::Ended | End::TooMuch => "they wrote too much output".to_owned(),
         // The rest of the time for the fix may be too short for a second run.
         End::TimedOut => return Tests::Failed(with_output("they did not end in time", &output)),
-        End::Exit(_) | End::Signal(_) => return Tests::Failed(last_lines(&output)),
+        End::Exit(code) => return Tests::Failed(with_output(&format!("exit code {code}"), &output)),
+        End::Signal(signal) => return Tests::Failed(with_output(&format!("signal {signal}"), &output)),
     };
     let Ok(original) = subject.base.again(stop) else { return Tests::Failed(with_output(&why, &output)) };
     match sandbox.run(command, folders(&original), deadline, stop).await {
@@ -108,5 +109,8 @@ fn last_lines(output: &Output) -> String {
 
 /// Returns why the tests did not pass, with the last lines that they wrote.
 fn with_output(why: &str, output: &Output) -> String {
-    format!("{why}\n{}", last_lines(output))
+    match last_lines(output) {
+        lines if lines.trim().is_empty() => format!("{why}, and no output"),
+        lines => format!("{why}\n{lines}"),
+    }
 }

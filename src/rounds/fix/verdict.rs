@@ -24,6 +24,11 @@ impl Verification {
         self.done.stored.report.findings.iter()
     }
 
+    /// Returns the IDs of the findings that are gone.
+    pub(super) fn fixed(&self, findings: &[wire::Finding]) -> Vec<String> {
+        verified(findings, &self.done.stored).fixed
+    }
+
     /// Returns what the review cost.
     pub(super) fn usage(&self) -> impl Iterator<Item = Spent> {
         self.done.review.models.usage.iter().map(|u| u.spent)

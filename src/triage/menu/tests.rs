@@ -18,6 +18,7 @@ fn latest(pending: usize, accepted: &[&str]) -> Latest {
         pull: None,
         blocks: pending > 0,
         is_checked_out: false,
+        is_without_worktree: true,
         pending,
         accepted,
         proposals: 0,
@@ -42,6 +43,7 @@ fn entries_follow_from_the_surroundings() {
     for (name, repo, expected) in [
         ("no repository", None, &["doctor", "--help"][..]),
         ("clean", Some(ready()), &["review commit HEAD", "doctor", "--help"]),
+        ("without a commit", Some(Repository { is_unborn: true, ..ready() }), &["doctor", "--help"]),
         (
             "changes",
             Some(Repository { staged: 2, unstaged: 1, base: Some("origin/main".to_owned()), ..ready() }),
@@ -137,6 +139,17 @@ fn entries_follow_from_the_surroundings() {
             "decided, and the last round blocks",
             Some(Repository { staged: 1, latest: Some(Latest { blocks: true, ..latest(0, &[]) }), ..ready() }),
             &["review --follow-up 2026-11-24-001", "review staged", "history", "doctor", "--help"],
+        ),
+        (
+            "edited, and the last round was of what is staged",
+            Some(Repository { unstaged: 1, latest: Some(Latest { blocks: true, ..latest(0, &[]) }), ..ready() }),
+            &[
+                "review changes --follow-up 2026-11-24-001",
+                "review unstaged --untracked",
+                "history",
+                "doctor",
+                "--help",
+            ],
         ),
         (
             "closed",

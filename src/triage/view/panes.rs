@@ -174,6 +174,7 @@ fn sign(item: &Item, theme: Theme) -> (&'static str, Style) {
 /// Returns the same without what is proposed.
 fn decision_sign(item: &Item, theme: Theme) -> (&'static str, Style) {
     let (sign, ink) = match item.finding.disposition {
+        Disposition::Pending if !item.is_pending() => (theme.sign("–", "-"), Ink::Dim),
         Disposition::Pending if item.is_applied => (theme.sign("✎", "w"), Ink::Good),
         Disposition::Pending => (theme.sign("○", "o"), Ink::Plain),
         Disposition::Accepted => (theme.sign("✓", "+"), Ink::Good),

@@ -330,3 +330,21 @@ fn a_decision_that_is_older_than_the_session_selects_nothing_and_still_keeps_a_f
         assert!(run.stderr.contains(new) && !run.stderr.contains("without a decision"), "{decide}: {}", run.stderr);
     }
 }
+
+#[test]
+fn a_follow_up_of_the_worktree_is_no_round_of_a_pull_request() {
+    let w = World::new();
+    w.reviewer(&["review", "pr", "12"]).run(1);
+    for args in [&["review", "--follow-up", "latest"][..], &["review", "changes", "--follow-up", "latest"]] {
+        let refused = w.reviewer(args).run(2).stderr;
+        assert!(refused.contains("is of pull request #12"), "{args:?}: {refused}");
+        assert!(refused.contains("review the pull request again: claude-reviewer review pr 12\n"), "{refused}");
+    }
+    // The session still is the one that is posted and followed.
+    w.reviewer(&["post", "pr", "12"]).run(0);
+    let next = w.reviewer(&["review", "pr", "12"]).run(1);
+    let again = "push them and review the pull request again: claude-reviewer review pr 12";
+    assert!(next.stderr.contains("round 2: ") && next.stderr.contains(again), "{}", next.stderr);
+    let closed = w.reviewer(&["complete", "latest", "--status", "approved"]).run(2).stderr;
+    assert!(closed.contains("review again: claude-reviewer review pr 12\n"), "{closed}");
+}

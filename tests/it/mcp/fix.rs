@@ -113,6 +113,7 @@ fn what_cannot_be_proposed_is_refused_with_a_hint() {
         (json!({"reason": " "}), "reason is empty"),
         (json!({"until": "soon"}), "until: \"soon\" is not a date such as 2026-01-31"),
         (json!({"until": "2001-01-01"}), "is not in the future"),
+        (json!({"decision": "accept", "until": "2999-01-01"}), "until does not fit accept"),
         (json!({"decision": "fix"}), "decision must be one of accept, reject, defer"),
         (json!({"review_id": "2001-01-01-001"}), "not found"),
     ] {
@@ -147,6 +148,43 @@ fn a_replacement_is_applied_and_the_finding_is_gone() {
         "{said}"
     );
     assert_eq!(read(&repo, "web/run.py"), FIXED);
+}
+
+#[test]
+fn an_edit_that_is_neither_staged_nor_committed_counts_as_a_fix() {
+    for source in ["staged", "branch"] {
+        let repo = Repo::new();
+        repo.stage("README", "Sums.\n").commit("seed");
+        repo.git(&["checkout", "-q", "-b", "topic"]);
+        repo.stage("web/run.py", CODE);
+        if source == "branch" {
+            repo.commit("fetch");
+        }
+        let mut client = Client::ready(&repo, &[]);
+        let source = if source == "branch" { json!({"kind": "branch", "base": "main"}) } else { json!(source) };
+        client.content("request_review", json!({"summary": "fetch", "source": source}));
+        let open = client.content("verify_fix", json!({"findings": ["F1"]}));
+        assert_eq!(open["is_fixed"], false, "{open}");
+        repo.write("web/run.py", FIXED);
+        let done = client.content("verify_fix", json!({"findings": ["F1"]}));
+        assert_eq!((&done["is_fixed"], &done["fixed"]), (&json!(true), &json!(["F1"])), "{source}: {done}");
+        let reviewed = done["reviewed"].as_str().unwrap();
+        assert!(reviewed.starts_with("the current files of the worktree against "), "{reviewed}");
+        // The commit of the review is not there: that its lines are missing says nothing.
+        if source != "staged" {
+            repo.git(&["stash", "-q"]);
+            repo.git(&["checkout", "-q", "main"]);
+            let said = client.refused("verify_fix", json!({"findings": ["F1"]}));
+            assert!(text(&said).contains("is not checked out"), "{said}");
+            repo.git(&["checkout", "-q", "topic"]);
+            let open = client.content("verify_fix", json!({"findings": ["F1"]}));
+            assert_eq!(open["is_fixed"], false, "{open}");
+            // An amended commit is of the same branch.
+            repo.stage("web/run.py", FIXED).git(&["commit", "-q", "--amend", "--no-edit"]);
+            let done = client.content("verify_fix", json!({"findings": ["F1"]}));
+            assert_eq!(done["is_fixed"], true, "{done}");
+        }
+    }
 }
 
 #[test]

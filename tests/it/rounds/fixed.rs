@@ -292,3 +292,36 @@ fn a_branch_that_is_not_checked_out_is_not_followed_by_another_one() {
     let fixed = repo.reviewer(&["review", "--follow-up", &id]).run(0).stderr;
     assert!(fixed.contains("1 fixed"), "{fixed}");
 }
+
+#[test]
+fn a_staged_change_that_stayed_on_its_branch_is_not_followed_on_another_one() {
+    let refused = |repo: &Repo| {
+        for args in [&["review", "--follow-up", "latest"][..], &["review", "staged", "--follow-up", "latest"]] {
+            let refused = repo.reviewer(args).run(2).stderr;
+            assert!(refused.contains("is of branch topic, which is not checked out"), "{args:?}: {refused}");
+            assert!(refused.contains("hint: git switch topic"), "{args:?}: {refused}");
+        }
+    };
+    let repo = Repo::new();
+    repo.stage("README.md", "# Sample\n").commit("first");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    repo.stage("load.py", "import yaml\nconfig = yaml.unsafe_load(text)\n");
+    repo.reviewer(&["review", "staged"]).run(1);
+    // Git takes a staged change along.
+    repo.git(&["checkout", "-q", "-b", "next"]);
+    let taken = repo.reviewer(&["review", "--follow-up", "latest"]).run(1).stderr;
+    assert!(taken.contains("1 still present"), "{taken}");
+    repo.git(&["stash", "-q"]);
+    refused(&repo);
+    repo.git(&["checkout", "-q", "topic"]);
+    repo.git(&["stash", "pop", "-q", "--index"]);
+    repo.commit("load");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.stage("z.py", "z = 1\n");
+    refused(&repo);
+    repo.git(&["reset", "-q", "--hard"]);
+    repo.git(&["merge", "-q", "topic"]);
+    repo.stage("load.py", "import yaml\nconfig = yaml.safe_load(text)\n");
+    let fixed = repo.reviewer(&["review", "--follow-up", "latest"]).run(0).stderr;
+    assert!(fixed.contains("1 fixed"), "{fixed}");
+}

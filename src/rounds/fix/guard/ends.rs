@@ -2,14 +2,12 @@
 //!
 //! The code under test runs inside of the test run, so that this counts in every program text and not only in tests.
 
-use super::added;
+use super::{SHELLS, added};
 use crate::diff::RepoPath;
 use crate::rules::is_program_text;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Extensions of shells: their scripts run in processes of their own, where an early success is usual.
-const SHELLS: &[&str] = &[".sh", ".bash", ".zsh", ".fish", ".bat", ".cmd", ".ps1"];
 /// Words before a call that is a definition.
 const DEFINITIONS: &[&str] =
     &["def", "fn", "func", "function", "fun", "void", "sub", "static", "private", "public", "async"];
@@ -54,7 +52,8 @@ static OTHERS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 /// Returns the first line that a fix adds and that ends a test run or keeps tests from running.
 pub(super) fn ends<'t>(path: &RepoPath, before: &[u8], after: &'t [u8]) -> Option<&'t [u8]> {
     let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
-    let is_shell = SHELLS.iter().any(|end| name.ends_with(end));
+    // Scripts of a shell run in processes of their own, where an early success is usual.
+    let is_shell = name.rsplit_once('.').is_some_and(|(_, extension)| SHELLS.contains(&extension));
     if is_shell || !is_program_text(path.as_bytes()) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Files that checks run: named by CI files, hooks, scripts of packages, or the policy's command for tests.
 
-use super::paths;
+use super::{SHELLS, paths};
 use crate::diff::RepoPath;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -9,8 +9,6 @@ use std::collections::BTreeSet;
 const MOST_BYTES: usize = 256 << 10;
 /// How many scripts may name the next one.
 const DEPTH: usize = 3;
-/// Extensions of scripts that nothing but a shell runs.
-const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "ps1", "bat", "cmd"];
 /// Programs that run a file.
 const INTERPRETERS: &[&str] = &[
     "sh",

@@ -1,5 +1,6 @@
 //! Paths of what checks the code, by class.
 
+use super::SHELLS;
 use super::classes::{CLASSES, Class};
 use crate::diff::RepoPath;
 
@@ -30,8 +31,6 @@ const CONFIGURATIONS: &[&str] = &[
     "rc",
     "properties",
 ];
-/// Extensions of scripts of a shell; the empty one is that of a program without one.
-const SHELLS: &[&str] = &["", "sh", "bash", "zsh", "fish", "ps1", "bat", "cmd"];
 /// Words in the name of a script that checks the code.
 const CHECKS: &[&str] =
     &["test", "tests", "ci", "lint", "check", "checks", "verify", "coverage", "precommit", "validate"];
@@ -124,7 +123,9 @@ fn of_folders(path: &str, name: &str) -> Option<&'static str> {
         return Some(HOOK);
     }
     let is_tool_folder = folders.last().is_none_or(|folder| TOOLS.contains(folder));
-    let is_check = is_tool_folder && SHELLS.contains(&extension) && stem.split(['-', '_']).any(|w| CHECKS.contains(&w));
+    // A program can have no extension.
+    let is_script = extension.is_empty() || SHELLS.contains(&extension);
+    let is_check = is_tool_folder && is_script && stem.split(['-', '_']).any(|w| CHECKS.contains(&w));
     is_check.then_some("a script that checks the code")
 }
 

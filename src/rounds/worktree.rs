@@ -1,0 +1,161 @@
+//! The files of the worktree against a stored review: the change that shows them, whether they belong to the review, and
+//! whether its findings are gone from them.
+
+use super::decide::{ReviewedFiles, contains, select};
+use super::verify::{Verified, verified};
+use super::{Ask, Save, apply, recall};
+use crate::diff::{ObjectId, RepoPath};
+use crate::error::{Error, Result};
+use crate::git::{Repo, State};
+use crate::history::{SessionId, Store};
+use crate::request::{ReviewRequest, Source};
+use crate::review::{self, World};
+use crate::shell;
+use crate::wire;
+use crate::wire::SourceKind;
+use crate::wire::stored::{Request, Session};
+
+/// Bytes of a file in which the lines of a finding are searched.
+const MAX_FILE: usize = 64 << 20;
+
+/// Findings of a stored review to verify.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The folder, policy and backends. Its source does not count.
+    pub request: ReviewRequest,
+    pub session: SessionId,
+    /// IDs or first digits of fingerprints.
+    pub findings: Vec<String>,
+    /// `cli` or `mcp`.
+    pub via: &'static str,
+}
+
+/// The state of findings in the worktree.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub verified: Verified,
+    /// The files and the base that were compared, for people.
+    pub reviewed: String,
+    /// How the next round is stored, for an agent.
+    pub next: String,
+}
+
+/// Reviews the files of the worktree as a follow-up, and returns whether findings are gone. Stores nothing.
+///
+/// # Errors
+/// Usage: an unknown session or finding; a worktree of another commit. Those of [`super::review`].
+pub fn look(wanted: Wanted, world: &World<'_>) -> Result<Seen> {
+    let Wanted { mut request, session: id, findings, via } = wanted;
+    let (place, _) = review::place(&request, world.env)?;
+    let repo = Repo::open(&request.dir, world.env)?;
+    let missing = || Error::usage(format!("review {id} not found")).hint("claude-reviewer history");
+    let session = Store::find(&place)?.ok_or_else(missing)?.session(&id)?;
+    let known = session.rounds.last().map_or(&[][..], |r| &r.review.report.findings);
+    let named: Result<Vec<&wire::Finding>> =
+        findings.iter().map(|name| select(known, name, &session.review_id)).collect();
+    let named = named?;
+    if let Some(commit) = elsewhere(&session, &repo, place.branch.as_deref()) {
+        return Err(not_checked_out(&session, commit));
+    }
+    let base = base(&session.request, &repo);
+    let reviewed = described(base.as_deref(), &repo);
+    request.source = Source::Changes { base };
+    request.files = files(&session);
+    let ask = Ask { request, follow_up: Some(id), response: None, save: Save::No, pull: None, via };
+    let done = super::review(&ask, world)?;
+    let next = next_round_of_agent(&session);
+    Ok(Seen { verified: verified(named, &done.stored), reviewed, next })
+}
+
+/// Returns the patterns of files for a review of an edit: it may be in files that the session was not about.
+pub(super) fn files(session: &Session) -> Vec<String> {
+    if session.request.asked.files.is_empty() { Vec::new() } else { vec!["**".to_owned()] }
+}
+
+/// Returns the base of a session. A session that began from nothing, such as before the first commit, has the empty tree.
+pub(super) fn base(begun: &Request, repo: &Repo) -> Option<String> {
+    let is_from_nothing = match begun.source.kind {
+        SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes | SourceKind::Commit => true,
+        _ => begun.source.head.is_some(),
+    };
+    begun.source.base.clone().or_else(|| is_from_nothing.then(|| repo.empty_tree().to_string()))
+}
+
+fn described(base: Option<&str>, repo: &Repo) -> String {
+    let id = base.and_then(ObjectId::from_hex);
+    match id {
+        Some(id) if id == repo.empty_tree() => "the current files of the worktree, all of them as new".to_owned(),
+        Some(id) => format!("the current files of the worktree against {}", id.short()),
+        None => "the current files of the worktree against the default base".to_owned(),
+    }
+}
+
+/// Returns the commit that the last round reviewed if the worktree is not about it: another commit is checked out that does
+/// not have it, on another branch. An amended commit stays on its branch.
+pub(super) fn elsewhere(session: &Session, repo: &Repo, checked_out: Option<&str>) -> Option<ObjectId> {
+    let source = &session.rounds.last()?.review.report.source;
+    let reviewed = ObjectId::from_hex(source.head.as_deref()?)?;
+    let head = repo.head().ok().flatten();
+    let has_it = head.is_some_and(|head| has_commit(repo, reviewed, head));
+    let asked = &session.request.asked;
+    let branch = match asked.rev.as_deref() {
+        None | Some("HEAD" | "@") => asked.branch.as_deref(),
+        Some(rev) => Some(rev),
+    };
+    let is_its_branch = source.kind != SourceKind::Pr && branch.is_some() && branch == checked_out;
+    (!has_it && !is_its_branch).then_some(reviewed)
+}
+
+/// Says how the edits of the worktree become the next round of a session.
+pub fn next_round(session: &Session) -> String {
+    match &session.request.pull {
+        Some(pull) => {
+            format!("to review the next round, commit and push, then: {} review pr {}", crate::NAME, pull.number)
+        }
+        None => format!("to store the next round: {} review changes --follow-up {}", crate::NAME, session.review_id),
+    }
+}
+
+/// Says the same to an agent.
+pub fn next_round_of_agent(session: &Session) -> String {
+    match &session.request.pull {
+        Some(pull) => format!("after a push, ask the user to run: {} review pr {}", crate::NAME, pull.number),
+        None => format!(
+            "to store the next round, call request_review with previous_review_id {} and source changes",
+            session.review_id
+        ),
+    }
+}
+
+/// Returns true if a commit is `head` or an ancestor of it.
+pub(super) fn has_commit(repo: &Repo, commit: ObjectId, head: ObjectId) -> bool {
+    commit == head || repo.merge_base(commit, head).is_ok_and(|base| base == Some(commit))
+}
+
+/// Makes the error about a reviewed commit that the worktree does not have.
+pub(super) fn not_checked_out(session: &Session, commit: ObjectId) -> Error {
+    let id = &session.review_id;
+    let short = commit.short();
+    let named = session.request.asked.branch.as_deref().filter(|_| session.request.source.kind == SourceKind::Branch);
+    let command = match (&session.request.asked.rev, named) {
+        (None, Some(branch)) => format!("git switch {}", shell::quoted(branch)),
+        _ => format!("git checkout {short}"),
+    };
+    Error::usage(format!("the commit {short}, which review {id} is about, is not checked out"))
+        .hint_person(command.clone())
+        .hint_agent(format!("check it out ({command}), or request a review of the current files"))
+}
+
+/// Returns true if the worktree has the lines of a finding as they were reviewed, or the finding has none. `files`: the
+/// stored change.
+pub(super) fn has_lines(repo: &Repo, files: &ReviewedFiles, found: &wire::Finding) -> bool {
+    let Some(path) = found.file.as_deref().map(RepoPath::from) else { return true };
+    let text = repo.reader().read(&State::Worktree, &path, MAX_FILE).ok().flatten();
+    let finding = recall::findings(std::slice::from_ref(found), b"").pop();
+    let lines = finding.and_then(|finding| apply::reviewed(files, found, &finding));
+    text.is_some_and(|text| match &lines {
+        Some(lines) => apply::has(&text, lines),
+        // The quote is all that is known.
+        None => contains(&text, &found.quote),
+    })
+}
