@@ -1,7 +1,7 @@
 //! Calls: of functions in this file, and of what the tables know.
 
 use super::FlowLanguage as L;
-use super::eval::proof_of;
+use super::eval::{map_taints, proof_of};
 use super::method::matched;
 use super::names;
 use super::paths::{Calling, PathId, Root};
@@ -323,6 +323,10 @@ impl<'m> Run<'m> {
         }
         for (kinds, data) in clean {
             v = v.clean_data(kinds, &data);
+            // The call filters what it reads itself.
+            if data.is_none() {
+                sources = map_taints(&sources, kinds, false);
+            }
         }
         // The text that a strict expression matched is harmless.
         if v.taints.is_some()
