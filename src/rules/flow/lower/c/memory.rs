@@ -579,8 +579,10 @@ impl<'n, 't> C<'_, 't> {
         let name = name.split('[').next().unwrap_or_default();
         let name = name.rsplit(['.', '>']).next().unwrap_or_default();
         let words = ["rand()", "random()", "drand48()", "lrand48()"];
+        // `key = name_of(rand())` is the key of a table.
+        let is_number = words.iter().any(|w| text.starts_with(w));
         if words.iter().any(|w| text.contains(w))
-            && (has_secret_name(name) || matches!(name, "key" | "iv" | "seed_key"))
+            && (has_secret_name(name) || (is_number && matches!(name, "key" | "iv" | "seed_key")))
         {
             self.note(value, "__secret_from_rand", out);
         }
