@@ -661,6 +661,14 @@ impl<'m> Run<'m> {
             }
             ExprKind::This => self.env.set(THIS, v),
             ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.store(*of, v),
+            // `text.Append(a).Append(b)` changes `text`.
+            ExprKind::Call { callee, .. } => {
+                if let ExprKind::Member { of, name } = &module.expr(*callee).kind
+                    && matches!(module.word(*name), "append" | "Append" | "AppendLine" | "AppendFormat")
+                {
+                    self.store(*of, v);
+                }
+            }
             ExprKind::Member { of, name } => {
                 let word = module.word(*name).into();
                 self.update(*of, Some(Key::Text(word)), v);
