@@ -1,7 +1,7 @@
 //! Calls: of functions in this file, and of what the tables know.
 
 use super::FlowLanguage as L;
-use super::eval::proof_of;
+use super::eval::{map_taints, proof_of};
 use super::method::matched;
 use super::names;
 use super::paths::{Calling, PathId, Root};
@@ -312,7 +312,7 @@ impl<'m> Run<'m> {
         }
         let is_tabled = result.is_some();
         let mut v = match result {
-            Some(v) => v,
+            Some(v) => self.with_known_text(v, word, target.receiver.as_ref(), given, (id, span)),
             None => match self.builtin(word, target.receiver.as_ref(), given, id, span) {
                 Some(v) => v,
                 None => self.default_result(word, target, given, span),
@@ -323,6 +323,10 @@ impl<'m> Run<'m> {
         }
         for (kinds, data) in clean {
             v = v.clean_data(kinds, &data);
+            // The call filters what it reads itself.
+            if data.is_none() {
+                sources = map_taints(&sources, kinds, false);
+            }
         }
         // The text that a strict expression matched is harmless.
         if v.taints.is_some()
@@ -337,6 +341,28 @@ impl<'m> Run<'m> {
             v.path = Some(ty);
         }
         v
+    }
+
+    /// Returns the result of a function that the tables list with the parts of the text that are known.
+    fn with_known_text(
+        &mut self,
+        v: Value,
+        word: &str,
+        receiver: Option<&(ExprId, Value)>,
+        given: &[Given],
+        (id, span): (ExprId, Span),
+    ) -> Value {
+        let builds =
+            matches!(word, "format" | "Format" | "sprintf" | "Sprintf" | "concat" | "Concat" | "join" | "Join");
+        if !builds || v.taints.is_none() || v.known.is_some() {
+            return v;
+        }
+        match self.builtin(word, receiver, given, id, span) {
+            Some(Value { known: Some(known), .. }) => {
+                Value { taints: map_taints(&v.taints, 0, true), known: Some(known), ..v }
+            }
+            _ => v,
+        }
     }
 
     /// Returns the data at places of a call.

@@ -94,7 +94,8 @@ impl Run<'_> {
                 self.store(*place, v.clone());
                 Some(v)
             }
-            "toString" | "to_s" | "trim" | "strip" | "toLowerCase" | "toUpperCase" | "lower" | "upper" | "ToString"
+            "toString" | "c_str" | "to_s" | "trim" | "strip" | "toLowerCase" | "toUpperCase" | "lower" | "upper"
+            | "ToString"
                 if given.is_empty() || base.taints.is_some() || base.constant.is_some() =>
             {
                 let mut v = base.clone();

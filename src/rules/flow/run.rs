@@ -4,7 +4,7 @@ use super::FlowLanguage;
 use super::guard;
 use super::names;
 use super::paths::{PathId, Paths};
-use super::shape::{Block, Case, Catch, ClassId, ExprId, FunctionId, Module, Span, Stmt, StmtKind, Sym};
+use super::shape::{Block, Case, Catch, ClassId, ExprId, ExprKind, FunctionId, Module, Span, Stmt, StmtKind, Sym};
 use super::sink::Found;
 use super::table::{Condition, Table};
 use super::value::{Const, Env, Key, Origin, Taints, Value, What, join};
@@ -263,6 +263,15 @@ impl<'m> Run<'m> {
         self.env = env.unwrap_or_default();
     }
 
+    /// Returns true for a constant that is written.
+    fn is_literal(&self, id: ExprId) -> bool {
+        match &self.module.expr(id).kind {
+            ExprKind::Pass(of) => self.is_literal(*of),
+            ExprKind::Bool(_) | ExprKind::Int(_) | ExprKind::Text(_) => true,
+            _ => false,
+        }
+    }
+
     fn repeat(&mut self, test: Option<ExprId>, body: &'m Block, update: &'m Block, is_post_test: bool) {
         let mut out: Option<Env> = None;
         let mut digest = 0;
@@ -271,6 +280,8 @@ impl<'m> Run<'m> {
             let entry = self.env.clone();
             let is_free = is_post_test && round == 0;
             let truth = test.filter(|_| !is_free).and_then(|t| self.eval(t).constant).and_then(|c| c.truth());
+            // A variable that the loop counts with is not constant, whatever the first round shows.
+            let truth = truth.filter(|is| !is || test.is_some_and(|t| self.is_literal(t)));
             if let Some(t) = test
                 && !is_free
                 && truth != Some(true)
@@ -650,6 +661,14 @@ impl<'m> Run<'m> {
             }
             ExprKind::This => self.env.set(THIS, v),
             ExprKind::Pass(of) | ExprKind::Cast { of, .. } => self.store(*of, v),
+            // `text.Append(a).Append(b)` changes `text`.
+            ExprKind::Call { callee, .. } => {
+                if let ExprKind::Member { of, name } = &module.expr(*callee).kind
+                    && matches!(module.word(*name), "append" | "Append" | "AppendLine" | "AppendFormat")
+                {
+                    self.store(*of, v);
+                }
+            }
             ExprKind::Member { of, name } => {
                 let word = module.word(*name).into();
                 self.update(*of, Some(Key::Text(word)), v);

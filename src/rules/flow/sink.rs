@@ -331,7 +331,7 @@ impl Run<'_> {
             {
                 value = value.item(Some(&Key::Int(i64::from(i))));
             }
-            text = text.or_else(|| value.known.clone());
+            text = text.or_else(|| known_text(&value));
             taints = join_taints(&taints, &value.deep());
         }
         self.report(At { sink, is_wild, text: text.as_deref(), span: call.span }, &taints);
@@ -508,6 +508,12 @@ impl Run<'_> {
             self.report(At { sink, is_wild: false, text: None, span }, &value.taints);
         }
     }
+}
+
+/// Returns the known parts of a text with data, or of the item of a list that has the data.
+fn known_text(value: &Value) -> Option<Rc<str>> {
+    let items = value.items.iter().flat_map(|i| i.keys.values());
+    value.known.clone().or_else(|| items.filter(|v| v.taints.is_some()).find_map(|v| v.known.clone()))
 }
 
 /// Compares a constant with the words of the tables: `True` is `true`, `None` is `null`.

@@ -130,9 +130,80 @@ fn numbers_and_truth_values_are_harmless() {
 
 #[test]
 fn parameters_of_unknown_origin_are_only_suggestions() {
-    let a = analyse(FlowLanguage::Python, b"import os\n\ndef f(x):\n    os.system('ls ' + x)\n");
+    let a = analyse(FlowLanguage::Python, b"import os\n\ndef f(x):\n    os.system(x)\n");
     assert_eq!(strong(&a), [0_u32; 0]);
     assert!(a.flows.iter().any(|f| f.proof == Proof::Unknown && f.confidence == Confidence::Low));
+}
+
+/// The confidence of the only flow, whose data is of unknown origin.
+fn of_unknown_origin(code: &str) -> Option<Confidence> {
+    let a = analyse(FlowLanguage::Python, format!("import os\ndef f(x, conn):\n    {code}\n").as_bytes());
+    assert!(a.flows.iter().all(|f| f.proof == Proof::Unknown), "{code}");
+    a.flows.first().map(|f| f.confidence)
+}
+
+#[test]
+fn a_text_that_is_wrong_for_any_value_has_medium_confidence() {
+    for code in [
+        "os.system('ls ' + x)",
+        "conn.execute(\"SELECT * FROM t WHERE a = '\" + x + \"'\")",
+        "conn.execute('SELECT * FROM t WHERE a = ' + x)",
+        "conn.execute(f\"SELECT * FROM t WHERE a LIKE '%{x}%'\")",
+        "conn.execute(\"INSERT INTO t VALUES (1, '%s')\" % x)",
+        "os.execvp('sh', ['sh', '-c', 'ls ' + x])",
+    ] {
+        assert_eq!(of_unknown_origin(code), Some(Confidence::Medium), "{code}");
+    }
+    // Names of tables and columns cannot be parameters; placeholders are not values.
+    for code in [
+        "conn.execute('SELECT * FROM ' + x)",
+        "conn.execute('SELECT * FROM t ORDER BY ' + x)",
+        "conn.execute('SELECT * FROM t WHERE a IN (' + x + ')')",
+        "os.system(x + ' --help')",
+    ] {
+        assert_eq!(of_unknown_origin(code), Some(Confidence::Low), "{code}");
+    }
+}
+
+#[test]
+fn the_code_after_a_counted_loop_is_reached() {
+    let after = |language, code: &str| {
+        let a = analyse(language, code.as_bytes());
+        strong(&a)
+    };
+    let c = "int main(int argc, char **argv) {\n  for (int i = 0; i < 9; i++) { puts(\"x\"); }\n  system(argv[1]);\n}\n";
+    assert_eq!(after(FlowLanguage::C, c), [3]);
+    let php = "<?php\nfor ($i = 0; $i < 9; $i++) { echo $i; }\nsystem($_GET['c']);\n";
+    assert_eq!(after(FlowLanguage::Php, php), [3]);
+    let csharp = "class A : Controller {\n  public IActionResult Run(string c) {\n    for (int i = 0; i < 9; i++) { }\n    Process.Start(\"sh\", \"-c \" + c);\n    return Ok();\n  }\n}\n";
+    assert_eq!(after(FlowLanguage::CSharp, csharp), [4]);
+    assert_eq!(lines("while True:\n    pass\nos.system(request.args['a'])\n"), [0_u32; 0]);
+}
+
+#[test]
+fn libc_builds_texts_step_by_step() {
+    let code = "int main(int argc, char **argv) {\n  char q[99];\n  strcpy(q, \"SELECT * FROM t WHERE a = '\");\n  strcat(q, argv[1]);\n  strcat(q, \"'\");\n  mysql_query(db, q);\n  sprintf(q, \"SELECT * FROM t LIMIT %d\", atoi(argv[1]));\n  mysql_query(db, q);\n}\n";
+    let a = analyse(FlowLanguage::C, code.as_bytes());
+    let sql = a.flows.iter().filter(|f| f.subject == Subject::Flow(Kind::Sql));
+    assert_eq!(sql.filter_map(|f| f.sink().map(|s| s.line)).collect::<Vec<_>>(), [6]);
+}
+
+#[test]
+fn a_builder_that_is_changed_in_a_chain_keeps_its_data() {
+    let code = "class A : Controller {\n  public IActionResult Run(string n) {\n    var b = new StringBuilder(\"SELECT * FROM t WHERE a = '\");\n    b.Append(n).Append(\"'\");\n    var c = new SqlCommand(b.ToString(), db);\n    return Ok();\n  }\n}\n";
+    assert_eq!(strong(&analyse(FlowLanguage::CSharp, code.as_bytes())), [5]);
+}
+
+#[test]
+fn files_that_only_a_lowering_knows_are_read() {
+    for (language, text) in [
+        (FlowLanguage::C, "free(p);"),
+        (FlowLanguage::C, "b[8] = 0;"),
+        (FlowLanguage::Java, "@RestController"),
+        (FlowLanguage::Python, "@app.route('/')"),
+    ] {
+        assert!(may_match(language, text.as_bytes()), "{text}");
+    }
 }
 
 #[test]

@@ -162,7 +162,10 @@ impl Go<'_, '_> {
             "short_var_declaration" | "assignment_statement" => self.assignment(node, out),
             "inc_statement" | "dec_statement" => {
                 if let Some(of) = children(node).first() {
-                    self.expression_statement(*of, out);
+                    let target = self.expr(*of);
+                    let value = self.l.expr(node, ExprKind::Int(1));
+                    let id = self.l.expr(node, ExprKind::Assign { target, op: Some(Op::Sub), value });
+                    out.push(stmt(node, StmtKind::Expr(id)));
                 }
             }
             "block" | "statement_list" | "ERROR" => {

@@ -394,7 +394,11 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             let kind = if has_token(node, "!") { ExprKind::Not(of) } else { ExprKind::Negate(of) };
             l.expr(node, kind)
         }
-        "update_expression" => part(l, node, "argument"),
+        "update_expression" => {
+            let target = part(l, node, "argument");
+            let value = l.expr(node, ExprKind::Int(1));
+            l.expr(node, ExprKind::Assign { target, op: Some(Op::Sub), value })
+        }
         "conditional_expression" => conditional(l, node),
         "cast_expression" => {
             let of = part(l, node, "value");

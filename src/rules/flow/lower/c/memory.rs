@@ -20,6 +20,8 @@ pub(super) struct Locals<'t> {
     automatic: HashSet<&'t str>,
     pointers: HashSet<&'t str>,
     params: HashSet<&'t str>,
+    /// Pointers to memory of a known size: `char *p = malloc(8)`.
+    heaps: HashMap<&'t str, Option<i64>>,
     /// Other variables that end with the function.
     scalars: HashSet<&'t str>,
 }
@@ -97,6 +99,12 @@ impl<'n, 't> C<'_, 't> {
                 }
                 "pointer_declarator" => {
                     locals.pointers.insert(name);
+                    if let Some(size) = self.allocated(d).filter(|_| is_byte) {
+                        let known = locals.heaps.insert(name, Some(size));
+                        if known.is_some() {
+                            locals.heaps.insert(name, None);
+                        }
+                    }
                 }
                 "identifier" if !is_static => {
                     locals.scalars.insert(name);
@@ -104,6 +112,17 @@ impl<'n, 't> C<'_, 't> {
                 _ => {}
             }
         }
+    }
+
+    /// Returns how many bytes `char *p = malloc(8)` has.
+    fn allocated(&self, declarator: Node<'n>) -> Option<i64> {
+        let mut value = field(declarator, "value")?;
+        if value.kind() == "cast_expression" {
+            value = field(value, "value")?;
+        }
+        let name = self.l.text(field(value, "function")?);
+        let size = children(field(value, "arguments")?).first().copied().filter(|_| name == "malloc")?;
+        self.number(size)
     }
 
     /// Returns the value of a number, a macro, a sum or a product.
@@ -138,7 +157,8 @@ impl<'n, 't> C<'_, 't> {
     /// Adds a call where the statements of one block use or free a pointer after they freed it.
     pub(super) fn frees(&mut self, nodes: &[Node<'n>], out: &mut Block) {
         for (i, node) in nodes.iter().enumerate() {
-            let Some(name) = self.freed(*node) else { continue };
+            let Some(name) = self.freed(*node).or_else(|| self.freed_in_branch(*node)) else { continue };
+            let is_sure = self.freed(*node).is_some();
             let rest = nodes.get(i + 1..).unwrap_or_default();
             for later in rest {
                 if matches!(later.kind(), "labeled_statement" | "case_statement" | "preproc_else" | "preproc_elif") {
@@ -153,7 +173,10 @@ impl<'n, 't> C<'_, 't> {
                     Use::Other => break,
                     Use::Free(at) => self.note(at, "__double_free", out),
                     Use::Read(at) => {
-                        self.note(at, "__use_after_free", out);
+                        // After a branch that frees, another condition may guard the use.
+                        if is_sure {
+                            self.note(at, "__use_after_free", out);
+                        }
                         break;
                     }
                 }
@@ -165,6 +188,18 @@ impl<'n, 't> C<'_, 't> {
                 }
             }
         }
+    }
+
+    /// Returns the pointer that a branch frees before the program goes on: `if (failed) { free(p); }`.
+    fn freed_in_branch(&self, node: Node<'n>) -> Option<&'t str> {
+        if node.kind() != "if_statement" || field(node, "alternative").is_some() {
+            return None;
+        }
+        let body = field(node, "consequence").filter(|b| b.kind() == "compound_statement")?;
+        let name = children(body).last().and_then(|last| self.freed(*last))?;
+        // `if (p) free(p);` and a check of the pointer say more than the text shows.
+        let test = field(node, "condition").map(|t| self.l.text(t)).unwrap_or_default();
+        (!test.contains(name)).then_some(name)
     }
 
     /// Returns the pointer that a statement frees: `free(p);`, `delete p;`.
@@ -342,9 +377,14 @@ impl<'n, 't> C<'_, 't> {
         if list.get(2).is_some_and(|n| n.kind() == "identifier" && self.is_compared(self.l.text(*n))) {
             return true;
         }
-        list.len() == 2
-            && (self.locals.text.contains(&format!("strlen({source})"))
-                || self.locals.text.contains(&format!("strnlen({source}")))
+        list.len() == 2 && self.has_measured(source)
+    }
+
+    /// Returns true if the function measures a text for anything but the size of a copy.
+    fn has_measured(&self, source: &str) -> bool {
+        let count = |word: &str| self.locals.text.matches(word).count();
+        let sizes = count(&format!(", strlen({source})"));
+        count(&format!("strlen({source})")) > sizes || count(&format!("strnlen({source}")) > 0
     }
 
     /// Checks the sizes and targets of a call of libc.
@@ -355,6 +395,7 @@ impl<'n, 't> C<'_, 't> {
             "strncpy" | "strncat" | "memcpy" | "memmove" | "snprintf" | "fgets" | "read" | "recv" | "memset" => {
                 self.sized(node, name, list, out);
             }
+            "fread" => self.items(node, list, out),
             "malloc" | "calloc" | "realloc" | "alloca" => self.allocation(node, name, list, out),
             "free" => {
                 let is_stack = list.first().is_some_and(|a| self.locals.automatic.contains(self.l.text(*a)));
@@ -388,7 +429,8 @@ impl<'n, 't> C<'_, 't> {
     fn copy(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
         let [target, source] = list else { return };
         let (target, text) = (self.l.text(*target), self.l.text(*source));
-        let Some(size) = self.locals.arrays.get(target).copied() else { return };
+        let known = self.locals.arrays.get(target).or_else(|| self.locals.heaps.get(target).filter(|s| s.is_some()));
+        let Some(size) = known.copied() else { return };
         if source.kind() == "string_literal" {
             let length = i64::try_from(text.trim_matches('"').chars().filter(|c| *c != '\\').count()).unwrap_or(0);
             if size.is_some_and(|s| length + 1 > s) {
@@ -407,7 +449,7 @@ impl<'n, 't> C<'_, 't> {
         if !text.contains("%s") {
             return;
         }
-        let measures = list.iter().skip(2).any(|a| self.locals.text.contains(&format!("strlen({})", self.l.text(*a))));
+        let measures = list.iter().skip(2).any(|a| self.has_measured(self.l.text(*a)));
         if measures {
             return;
         }
@@ -456,6 +498,15 @@ impl<'n, 't> C<'_, 't> {
                 return;
             }
         }
+        let is_length = size.kind() == "identifier" && self.locals.params.contains(text) && !self.is_compared(text);
+        if name == "memcpy"
+            && is_length
+            && self.locals.arrays.contains_key(target)
+            && !self.locals.text.contains("assert")
+        {
+            self.note(node, "__unchecked_length", out);
+            return;
+        }
         let whole = text.replace(' ', "");
         if name == "strncat" && (whole == format!("sizeof({target})") || whole == format!("sizeof{target}")) {
             self.note(node, "__size_of_target", out);
@@ -469,6 +520,26 @@ impl<'n, 't> C<'_, 't> {
             && name != "read"
         {
             self.note(node, "__sizeof_pointer", out);
+        }
+    }
+
+    /// `fread(buf, size, count, file)` with more bytes than `buf` has.
+    fn items(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
+        let [target, size, count, ..] = list else { return };
+        let target = self.l.text(*target);
+        let Some(Some(length)) = self.locals.arrays.get(target).copied() else { return };
+        let Some(bytes) = self.number(*size).zip(self.number(*count)).and_then(|(a, b)| a.checked_mul(b)) else {
+            return;
+        };
+        if self.locals.bytes.contains(target) && bytes > length {
+            self.note(node, "__larger_than_buffer", out);
+        }
+    }
+
+    /// `std::cin >> buf` of an array of characters.
+    pub(super) fn stream_into(&mut self, node: Node<'n>, target: Node<'n>, out: &mut Block) {
+        if self.locals.bytes.contains(self.l.text(target)) {
+            self.note(node, "__unsafe_copy", out);
         }
     }
 
@@ -508,8 +579,10 @@ impl<'n, 't> C<'_, 't> {
         let name = name.split('[').next().unwrap_or_default();
         let name = name.rsplit(['.', '>']).next().unwrap_or_default();
         let words = ["rand()", "random()", "drand48()", "lrand48()"];
+        // `key = name_of(rand())` is the key of a table.
+        let is_number = words.iter().any(|w| text.starts_with(w));
         if words.iter().any(|w| text.contains(w))
-            && (has_secret_name(name) || matches!(name, "key" | "iv" | "seed_key"))
+            && (has_secret_name(name) || (is_number && matches!(name, "key" | "iv" | "seed_key")))
         {
             self.note(value, "__secret_from_rand", out);
         }

@@ -86,7 +86,16 @@ impl<'n> C<'_, '_> {
             }
             // A cast to a number keeps the data: it matters for sizes.
             "cast_expression" | "static_cast_expression" => ExprKind::Pass(self.expr_of(node, "value")),
-            "pointer_expression" | "update_expression" => ExprKind::Pass(self.expr_of(node, "argument")),
+            "update_expression" => {
+                let target = self.expr_of(node, "argument");
+                if !matches!(self.l.module.expr(target).kind, ExprKind::Name(_)) {
+                    return target;
+                }
+                // A counter is not constant; a pointer keeps its data.
+                let value = self.l.unknown(node, vec![target]);
+                ExprKind::Assign { target, op: None, value }
+            }
+            "pointer_expression" => ExprKind::Pass(self.expr_of(node, "argument")),
             "parenthesized_expression"
             | "condition_clause"
             | "extension_expression"
@@ -181,7 +190,10 @@ impl<'n> C<'_, '_> {
         if text == ">>" && self.is_stream(left) {
             // `std::cin >> name`
             let (from, to) = (self.expr(left), self.expr(right));
-            return self.l.expr(node, ExprKind::Assign { target: to, op: None, value: from });
+            let mut body = Vec::new();
+            self.stream_into(node, right, &mut body);
+            let id = self.l.expr(node, ExprKind::Assign { target: to, op: None, value: from });
+            return self.after(node, body, id);
         }
         if text == "<<" && self.l.language == super::super::super::FlowLanguage::Cpp {
             let parts = self.l.chain(node, "binary_expression", "<<");
@@ -304,9 +316,6 @@ impl<'n> C<'_, '_> {
         if target.kind() == "pointer_expression" {
             target = field(target, "argument")?;
         }
-        if !matches!(target.kind(), "identifier" | "field_expression") {
-            return None;
-        }
         let source = args.get(first)?.value;
         let (op, value) = match name {
             "sprintf" | "asprintf" | "snprintf" => {
@@ -318,7 +327,8 @@ impl<'n> C<'_, '_> {
             "strcat" | "strncat" | "strlcat" => (Some(Op::Add), source),
             _ => (None, source),
         };
-        let target = self.expr(target);
+        let mut ignored = Vec::new();
+        let target = self.place(target, &mut ignored);
         Some(self.l.expr(node, ExprKind::Assign { target, op, value }))
     }
 }

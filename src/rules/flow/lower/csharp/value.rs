@@ -100,9 +100,15 @@ impl<'n> CSharp<'_, '_> {
             "object_creation_expression" | "implicit_object_creation_expression" => return self.creation(node),
             "assignment_expression" => return self.assignment(node),
             "binary_expression" => return self.binary(node),
-            "prefix_unary_expression" | "unary_expression" => {
+            "prefix_unary_expression" | "unary_expression" | "postfix_unary_expression" => {
                 let id = self.first(node);
                 let text = self.l.text(node);
+                let is_step = ["++", "--"].iter().any(|s| text.starts_with(s) || text.ends_with(s));
+                if is_step {
+                    let value = self.l.expr(node, ExprKind::Int(1));
+                    let assign = ExprKind::Assign { target: id, op: Some(Op::Sub), value };
+                    return self.l.expr(node, assign);
+                }
                 match text.as_bytes().first() {
                     Some(b'!') => ExprKind::Not(id),
                     Some(b'-' | b'~' | b'+') => ExprKind::Negate(id),
@@ -145,7 +151,6 @@ impl<'n> CSharp<'_, '_> {
             },
             "parenthesized_expression"
             | "await_expression"
-            | "postfix_unary_expression"
             | "checked_expression"
             | "ref_expression"
             | "arrow_expression_clause"
