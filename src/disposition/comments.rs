@@ -17,16 +17,16 @@ impl Comments {
     /// Finds the comments of a file that parses. `fingerprints`: those of its entries, in the order of the file. `own`: lines
     /// that the program writes.
     pub(super) fn of(text: &str, fingerprints: &[&str], own: &[&str]) -> Self {
-        let mut reader = Reader { out: Self::default(), fingerprints, current: None, pending: Vec::new() };
+        let mut reader = CommentReader { out: Self::default(), fingerprints, current: None, pending: Vec::new() };
         let mut is_after_blank = false;
         for line in lines(text) {
             let is_own = line.comment.is_some_and(|c| own.contains(&c));
             let comment = line.comment.filter(|_| !is_own).map(str::to_owned);
             match (line.kind, comment) {
-                (Kind::Blank, None) => is_after_blank |= line.comment.is_none(),
-                (Kind::Blank, Some(comment)) => reader.pending.push((comment, is_after_blank)),
+                (CodeKind::Blank, None) => is_after_blank |= line.comment.is_none(),
+                (CodeKind::Blank, Some(comment)) => reader.pending.push((comment, is_after_blank)),
                 (kind, comment) => {
-                    reader.code(kind == Kind::Entry);
+                    reader.code(kind == CodeKind::Entry);
                     is_after_blank = false;
                     reader.here().extend(comment);
                 }
@@ -37,7 +37,7 @@ impl Comments {
 }
 
 /// The state of [`Comments::of`].
-struct Reader<'a> {
+struct CommentReader<'a> {
     out: Comments,
     fingerprints: &'a [&'a str],
     /// Index of the entry whose lines are read; `None` before the first.
@@ -47,7 +47,7 @@ struct Reader<'a> {
     pending: Vec<(String, bool)>,
 }
 
-impl Reader<'_> {
+impl CommentReader<'_> {
     /// Takes a line of code. A comment above the first line of an entry is about it, unless it follows another entry directly.
     fn code(&mut self, is_entry: bool) {
         let pending = std::mem::take(&mut self.pending);
@@ -82,7 +82,7 @@ impl Reader<'_> {
 
 /// The code of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CodeKind {
     Blank,
     /// The first line of an entry.
     Entry,
@@ -91,19 +91,19 @@ enum Kind {
 
 /// A line with its comment, from `#` on.
 #[derive(Debug)]
-struct Line<'t> {
-    kind: Kind,
+struct TomlLine<'t> {
+    kind: CodeKind,
     comment: Option<&'t str>,
 }
 
 /// Splits a text of TOML into lines. A `#` inside of a string is no comment, and strings can have several lines.
-fn lines(text: &str) -> Vec<Line<'_>> {
+fn lines(text: &str) -> Vec<TomlLine<'_>> {
     let mut inside: Option<&'static str> = None;
     text.lines().map(|line| read(line, &mut inside)).collect()
 }
 
 /// Reads one line. `inside`: the mark that ends the string in which the line starts.
-fn read<'t>(line: &'t str, inside: &mut Option<&'static str>) -> Line<'t> {
+fn read<'t>(line: &'t str, inside: &mut Option<&'static str>) -> TomlLine<'t> {
     let starts_inside = inside.is_some();
     let mut at = 0;
     let mut comment = None;
@@ -134,12 +134,12 @@ fn read<'t>(line: &'t str, inside: &mut Option<&'static str>) -> Line<'t> {
     *inside = inside.filter(|mark| mark.len() > 1);
     let code = line[..line.len() - comment.map_or(0, |_| line.len() - at)].trim();
     let kind = match code {
-        _ if starts_inside => Kind::Other,
-        "" => Kind::Blank,
-        code if code.starts_with("[[") => Kind::Entry,
-        _ => Kind::Other,
+        _ if starts_inside => CodeKind::Other,
+        "" => CodeKind::Blank,
+        code if code.starts_with("[[") => CodeKind::Entry,
+        _ => CodeKind::Other,
     };
-    Line { kind, comment }
+    TomlLine { kind, comment }
 }
 
 #[cfg(test)]

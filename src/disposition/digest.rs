@@ -31,12 +31,12 @@ pub struct Digest {
 impl Digest {
     /// Digests lines. White space around each of them makes no difference. `salt`: random bytes.
     pub fn of(lines: &[u8], salt: [u8; BYTES]) -> Self {
-        Self { cost: COST, salt, hash: Input::new(lines, &salt, COST).hash() }
+        Self { cost: COST, salt, hash: HashInput::new(lines, &salt, COST).hash() }
     }
 
     /// Returns true if the digest is that of these lines.
     pub fn is_of(&self, lines: &[u8]) -> bool {
-        Input::new(lines, &self.salt, self.cost).hash() == self.hash
+        HashInput::new(lines, &self.salt, self.cost).hash() == self.hash
     }
 
     /// Reads what [`std::fmt::Display`] writes.
@@ -56,7 +56,7 @@ impl std::fmt::Display for Digest {
 
 /// Everything that a hash depends on. The lines are a SHA-256 of them, trimmed, which bounds what scrypt reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Input {
+struct HashInput {
     text: [u8; 32],
     salt: [u8; BYTES],
     cost: u8,
@@ -64,9 +64,9 @@ struct Input {
 
 /// The hashes of this run. A review compares the same lines with the same entry several times: for each version of the file
 /// that has to agree, and again when its findings are listed.
-static KNOWN: LazyLock<Mutex<HashMap<Input, [u8; BYTES]>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<HashMap<HashInput, [u8; BYTES]>>> = LazyLock::new(Mutex::default);
 
-impl Input {
+impl HashInput {
     fn new(lines: &[u8], salt: &[u8; BYTES], cost: u8) -> Self {
         let mut text = Sha256::new();
         for line in lines.split(|b| *b == b'\n') {
@@ -100,26 +100,27 @@ impl Input {
     }
 }
 
-fn known() -> MutexGuard<'static, HashMap<Input, [u8; BYTES]>> {
+fn known() -> MutexGuard<'static, HashMap<HashInput, [u8; BYTES]>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Computes the hashes behind [`Digest::is_of`] for these digests and lines on all cores, each of them once. Returns how many.
 pub(super) fn prepare<'d>(wanted: impl IntoIterator<Item = (&'d Digest, &'d [u8])>) -> usize {
-    let inputs: HashSet<Input> = wanted.into_iter().map(|(d, lines)| Input::new(lines, &d.salt, d.cost)).collect();
+    let inputs: HashSet<HashInput> =
+        wanted.into_iter().map(|(d, lines)| HashInput::new(lines, &d.salt, d.cost)).collect();
     compute(inputs)
 }
 
 /// Digests lines with their salts on all cores.
 pub fn of_all(lines: &[(&[u8], [u8; BYTES])]) -> Vec<Digest> {
-    compute(lines.iter().map(|(lines, salt)| Input::new(lines, salt, COST)).collect());
+    compute(lines.iter().map(|(lines, salt)| HashInput::new(lines, salt, COST)).collect());
     lines.iter().map(|(lines, salt)| Digest::of(lines, *salt)).collect()
 }
 
 /// Computes the hashes that are not known yet. Returns how many.
-fn compute(mut inputs: HashSet<Input>) -> usize {
+fn compute(mut inputs: HashSet<HashInput>) -> usize {
     inputs.retain(|input| !known().contains_key(input));
-    let inputs: Vec<Input> = inputs.into_iter().take(MOST_KNOWN).collect();
+    let inputs: Vec<HashInput> = inputs.into_iter().take(MOST_KNOWN).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(inputs.len());
     if cores < 2 {
         for input in &inputs {
@@ -128,18 +129,18 @@ fn compute(mut inputs: HashSet<Input>) -> usize {
         return inputs.len();
     }
     let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(input) = inputs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            input.hash();
-        }
-    };
     std::thread::scope(|scope| {
-        for _ in 1..cores {
-            scope.spawn(work);
-        }
-        work();
+        (1..cores).for_each(|_| drop(scope.spawn(|| work(&inputs, &next))));
+        work(&inputs, &next);
     });
     inputs.len()
+}
+
+/// Computes hashes until none is left. `next`: the index of the first one that no thread has taken.
+fn work(inputs: &[HashInput], next: &AtomicUsize) {
+    while let Some(input) = inputs.get(next.fetch_add(1, Ordering::Relaxed)) {
+        input.hash();
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {

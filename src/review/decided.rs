@@ -246,7 +246,7 @@ pub(super) fn mark(
 ) {
     let Some(repo) = repo.filter(|_| !entries.is_empty()) else { return };
     let mut texts = Texts { reader: repo.reader(), states, known: HashMap::new() };
-    let mut batch = Batch::default();
+    let mut batch = FindingBatch::default();
     for at in 0..findings.len() {
         let finding = &findings[at];
         if finding.disposition.is_some() || !entries.names(finding) {
@@ -270,12 +270,12 @@ pub(super) fn mark(
 
 /// Findings whose contents are compared together, because each comparison takes milliseconds: they run on all cores.
 #[derive(Default)]
-struct Batch {
+struct FindingBatch {
     all: Vec<(usize, Option<Bound>)>,
     bytes: usize,
 }
 
-impl Batch {
+impl FindingBatch {
     fn push(&mut self, at: usize, content: Option<Bound>) {
         self.bytes += content.as_ref().map_or(0, |c| c.text.len());
         self.all.push((at, content));

@@ -259,42 +259,42 @@ pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Res
     let own = decided::own(&mut reader, place, &mut Vec::new())?;
     let entries = decided::joined(own, shared);
     let proposals = Entries::new(decided::proposed(&mut reader, place)?);
-    let files = Files { entries: &entries, proposals: &proposals, day };
+    let held = HeldDecisions { entries: &entries, proposals: &proposals, day };
     let mut all = Vec::new();
-    let mut batch: Vec<Candidate<'_>> = Vec::new();
+    let mut batch: Vec<ListedCandidate<'_>> = Vec::new();
     let mut bytes = 0;
     for found in &report.findings {
         let Some(finding) = recall::findings(std::slice::from_ref(found), b"").pop() else { continue };
         let is_named = entries.names(&finding) || proposals.names(&finding);
         let lines = if is_named { lines(repo, &mut reader, &finding, &report.source) } else { Lines::Changed };
         bytes += lines.content().map_or(0, |content| content.text.len());
-        batch.push(Candidate { found, finding, lines });
+        batch.push(ListedCandidate { found, finding, lines });
         if bytes > decided::BATCH {
-            all.extend(files.listed(std::mem::take(&mut batch)));
+            all.extend(held.listed(std::mem::take(&mut batch)));
             bytes = 0;
         }
     }
-    all.extend(files.listed(batch));
+    all.extend(held.listed(batch));
     Ok(all)
 }
 
 /// A finding with what it is about.
-struct Candidate<'r> {
+struct ListedCandidate<'r> {
     found: &'r wire::Finding,
     finding: Finding,
     lines: Lines,
 }
 
 /// The decisions and proposals that hold on a day.
-struct Files<'e> {
+struct HeldDecisions<'e> {
     entries: &'e Entries,
     proposals: &'e Entries,
     day: Date,
 }
 
-impl Files<'_> {
+impl HeldDecisions<'_> {
     /// Lists findings with the decisions that hold. Their digests are computed together.
-    fn listed(&self, batch: Vec<Candidate<'_>>) -> Vec<Listed> {
+    fn listed(&self, batch: Vec<ListedCandidate<'_>>) -> Vec<Listed> {
         let pairs: Vec<(&Finding, &Content)> =
             batch.iter().filter_map(|c| Some((&c.finding, c.lines.content()?))).collect();
         self.entries.prepare(&pairs, self.day);
@@ -302,8 +302,8 @@ impl Files<'_> {
         batch.iter().map(|candidate| self.one(candidate)).collect()
     }
 
-    fn one(&self, candidate: &Candidate<'_>) -> Listed {
-        let Candidate { found, finding, lines } = candidate;
+    fn one(&self, candidate: &ListedCandidate<'_>) -> Listed {
+        let ListedCandidate { found, finding, lines } = candidate;
         let of = |entries: &Entries| match lines {
             Lines::None => entries.entry(finding, None, self.day).cloned(),
             Lines::Same(lines) => entries.entry(finding, Some(lines), self.day).cloned(),

@@ -20,7 +20,7 @@ const MAX_FILE: usize = 64 << 20;
 
 /// Findings of a stored review to verify.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct FindingsToVerify {
     /// The folder, policy and backends. Its source does not count.
     pub request: ReviewRequest,
     pub session: SessionId,
@@ -32,7 +32,7 @@ pub struct Wanted {
 
 /// The state of findings in the worktree.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct WorktreeCheck {
     pub verified: Verified,
     /// The files and the base that were compared, for people.
     pub reviewed: String,
@@ -44,8 +44,8 @@ pub struct Seen {
 ///
 /// # Errors
 /// Usage: an unknown session or finding; a worktree of another commit. Those of [`super::review`].
-pub fn look(wanted: Wanted, world: &World<'_>) -> Result<Seen> {
-    let Wanted { mut request, session: id, findings, via } = wanted;
+pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck> {
+    let FindingsToVerify { mut request, session: id, findings, via } = wanted;
     let (place, _) = review::place(&request, world.env)?;
     let repo = Repo::open(&request.dir, world.env)?;
     let missing = || Error::usage(format!("review {id} not found")).hint("claude-reviewer history");
@@ -64,7 +64,7 @@ pub fn look(wanted: Wanted, world: &World<'_>) -> Result<Seen> {
     let ask = Ask { request, follow_up: Some(id), response: None, save: Save::No, pull: None, via };
     let done = super::review(&ask, world)?;
     let next = next_round_of_agent(&session);
-    Ok(Seen { verified: verified(named, &done.stored), reviewed, next })
+    Ok(WorktreeCheck { verified: verified(named, &done.stored), reviewed, next })
 }
 
 /// Returns the patterns of files for a review of an edit: it may be in files that the session was not about.

@@ -15,7 +15,7 @@ use crate::review::{self, Place};
 use crate::rounds::apply::{self, Reviewed, Target, effect, plan};
 use crate::rounds::decide::{Choice, Here, decision, propose};
 use crate::rounds::fix::{FixAsk, Fixing};
-use crate::rounds::worktree::{self, Seen, Wanted};
+use crate::rounds::worktree::{self, FindingsToVerify, WorktreeCheck};
 use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::answer::{Applied, ForbiddenFile, OpenFinding, PlannedFix, Proposed, ToFix, VerifiedFix};
@@ -228,8 +228,8 @@ fn apply_finding(call: &Call<'_>) -> Result<Answer> {
 fn verify_fix(call: &Call<'_>) -> Result<Answer> {
     let (_, _, session) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
     let review = session.to_string();
-    let wanted = Wanted { request: call.stored()?, session, findings: named(call)?, via: "mcp" };
-    let Seen { verified, reviewed, next } = worktree::look(wanted, &call.world())?;
+    let wanted = FindingsToVerify { request: call.stored()?, session, findings: named(call)?, via: "mcp" };
+    let WorktreeCheck { verified, reviewed, next } = worktree::look(wanted, &call.world())?;
     let is_fixed = verified.is_fixed();
     let mut words = format!("{}\nreviewed: {reviewed}\n", if is_fixed { "FIXED" } else { "NOT FIXED" });
     let open = verified.open.iter().map(|(id, state)| format!("{id} is {}\n", wire::name(state)));

@@ -342,3 +342,25 @@ fn every_key_in_every_mode_leaves_a_state_that_can_be_drawn() {
         }
     }
 }
+
+#[test]
+fn only_a_review_of_a_pull_request_is_posted() {
+    let (state, effects) = press_all(start(), "P");
+    assert!(effects.is_empty() && matches!(state.mode, Mode::Ask { .. }));
+    let staged = State::new(Subject { pull: None, ..subject() }, SIZE);
+    let (state, effects) = press_all(staged, "P");
+    assert!(effects.is_empty() && matches!(state.mode, Mode::Browse));
+    assert!(state.message.unwrap().text.contains("claude-reviewer review pr NUMBER"));
+}
+
+#[test]
+fn a_waived_finding_is_not_pending() {
+    let mut all = subject();
+    let waiver = crate::wire::Waiver { reason: "agreed".to_owned(), actor: "Dana".to_owned(), link: None };
+    let pending = |all: &Subject| all.items.iter().filter(|i| i.is_pending()).count();
+    let before = pending(&all);
+    let open = all.items.iter().position(Item::is_pending).unwrap();
+    all.items[open].finding.waived = Some(waiver);
+    assert_eq!(pending(&all), before - 1);
+    assert!(!all.items[open].has_status(Disposition::Pending));
+}
