@@ -36,16 +36,8 @@ const C: &[&str] = &[
     "cin >>",
 ];
 
-/// Responses of handlers, managers that trust everything.
-const JAVA: &[&str] = &[
-    "RestController",
-    "ResponseBody",
-    "\"redirect:",
-    "TrustManager",
-    "HostnameVerifier",
-    "checkServerTrusted",
-    "Random",
-];
+/// Responses of handlers, numbers. Managers that trust everything are found line by line.
+const JAVA: &[&str] = &["RestController", "ResponseBody", "\"redirect:", "Random"];
 
 /// Markup that a handler returns.
 const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<"];
