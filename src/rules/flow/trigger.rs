@@ -13,8 +13,8 @@ use std::collections::{HashMap, HashSet};
 const STATEMENTS: [&str; 9] =
     ["die", "echo", "exit", "include", "include_once", "print", "require", "require_once", "return"];
 
-/// Words that name what a file uses.
-const IMPORTS: [&str; 7] = ["import", "require", "using", "use", "include", "from", "package"];
+/// Words of a module: it names what it uses.
+const IMPORTS: [&str; 8] = ["import", "require", "using", "use", "include", "from", "package", "export"];
 
 /// Levels of types that make types.
 const LEVELS: u32 = 4;
