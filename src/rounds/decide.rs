@@ -270,11 +270,12 @@ pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Res
         bytes += lines.content().map_or(0, |content| content.text.len());
         batch.push(ListedCandidate { found, finding, lines });
         if bytes > decided::BATCH {
-            all.extend(held.listed(std::mem::take(&mut batch)));
+            all.extend(held.listed(&batch));
+            batch.clear();
             bytes = 0;
         }
     }
-    all.extend(held.listed(batch));
+    all.extend(held.listed(&batch));
     Ok(all)
 }
 
@@ -294,7 +295,7 @@ struct HeldDecisions<'e> {
 
 impl HeldDecisions<'_> {
     /// Lists findings with the decisions that hold. Their digests are computed together.
-    fn listed(&self, batch: Vec<ListedCandidate<'_>>) -> Vec<Listed> {
+    fn listed(&self, batch: &[ListedCandidate<'_>]) -> Vec<Listed> {
         let pairs: Vec<(&Finding, &Content)> =
             batch.iter().filter_map(|c| Some((&c.finding, c.lines.content()?))).collect();
         self.entries.prepare(&pairs, self.day);

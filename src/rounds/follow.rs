@@ -217,9 +217,7 @@ impl Follow {
                     SourceKind::Unstaged if base == self.head && !self.is_staged() => {
                         Source::Unstaged { untracked: begun.asked.untracked }
                     }
-                    SourceKind::Branch if base.is_some() => {
-                        Source::Branch { head: begun.asked.rev.clone(), base: base.clone() }
-                    }
+                    SourceKind::Branch if base.is_some() => Source::Branch { head: begun.asked.rev.clone(), base },
                     _ => since_base(),
                 };
             }

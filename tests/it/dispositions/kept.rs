@@ -17,7 +17,7 @@ fn comments_of_people_stay_in_the_shared_file() {
         .replace("version = 1", "# Agreed in the team of the web.\nversion = 1")
         .replace("[[disposition]]", "# Ada knows why.\n[[disposition]]")
         .replace("status = \"rejected\"", "status = \"rejected\" # until the server moves");
-    repo.write(SHARED, &format!("{commented}\n# The end.\n"));
+    repo.write(SHARED, format!("{commented}\n# The end.\n"));
     decide(&repo, &["defer", "F1", "--reason", "later", "--share"]);
     let after = shared(&repo);
     for comment in ["# Agreed in the team of the web.", "# Ada knows why.", "# until the server moves", "# The end."] {
@@ -37,7 +37,7 @@ fn an_entry_of_a_day_to_come_does_not_win_over_a_later_decision() {
     decide(&repo, &["reject", "F1", "--reason", "a test", "--share"]);
     let text = shared(&repo);
     let created = text.lines().find(|l| l.starts_with("created = ")).unwrap();
-    repo.write(SHARED, &text.replace(created, "created = \"2999-01-01\""));
+    repo.write(SHARED, text.replace(created, "created = \"2999-01-01\""));
     assert_eq!(staged(&repo), state("pass", "rejected", 1), "it is the only one");
     decide(&repo, &["accept", "F1"]);
     assert_eq!(staged(&repo), state("block", "accepted", 0));
@@ -69,7 +69,7 @@ fn a_check_of_the_baseline_names_the_path_the_rule_and_the_line() {
     let line = "does not hold: old/a.py python-tls-verify-off: return requests.get(url, verify=False) (";
     assert!(said.contains(line) && said.contains("not found any more, or in other lines; fingerprint "), "{said}");
     let expired = shared(&repo).replace("expires = \"2999-01-01\"", "expires = \"2026-01-01\"");
-    repo.write(SHARED, &expired);
+    repo.write(SHARED, expired);
     let said = repo.reviewer(&["baseline", "check"]).run(1).stdout;
     assert!(said.contains("(expired on 2026-01-01; fingerprint "), "{said}");
 }
