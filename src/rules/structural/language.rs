@@ -64,7 +64,7 @@ impl TreeLanguage {
         let name = path.file_name();
         let at = memchr::memrchr(b'.', name)?;
         let is = |extension: &&str| name[at + 1..].eq_ignore_ascii_case(extension.as_bytes());
-        ALL.iter().find(|names| names.extensions.iter().any(|e| is(&e))).map(Self)
+        ALL.iter().find(|names| names.extensions.iter().any(is)).map(Self)
     }
 
     /// Returns the languages that a built-in rule names. `typescript` includes TypeScript with JSX.
