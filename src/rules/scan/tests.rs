@@ -188,7 +188,7 @@ fn the_profile_audit_adds_rules_and_raises_findings_of_unknown_origin() {
     assert_eq!(found(&major, "app/a.py", url), cleartext(Severity::Major));
 
     let hash = "import hashlib\ndigest = hashlib.md5(data).hexdigest()\n";
-    let weak = |severity| vec![("weak-hash-call".to_owned(), severity, Confidence::Low)];
+    let weak = |severity| vec![("weak-hash-call".to_owned(), severity, Confidence::Medium)];
     assert_eq!(found(&default, "app/a.py", hash), weak(Severity::Suggestion));
     assert_eq!(found(&audit, "app/a.py", hash), weak(Severity::Minor));
     let own = set(RuleProfile::Audit, &[("weak-hash-call", Severity::Suggestion)]);
@@ -199,9 +199,10 @@ fn the_profile_audit_adds_rules_and_raises_findings_of_unknown_origin() {
     let flow = "import os\n\ndef ping(host):\n    command = 'ping ' + host\n    os.system(command)\n";
     for (path, text) in [("app/a.go", line), ("app/a.py", flow)] {
         let [(id, severity, confidence)] = &found(&default, path, text)[..] else { panic!("{path}") };
-        assert_eq!((*severity, *confidence), (Severity::Suggestion, Confidence::Low), "{id}");
-        let raised = vec![(id.clone(), Severity::Minor, Confidence::Low)];
-        assert_eq!(found(&audit, path, text), raised, "the confidence stays low");
+        assert_eq!(*severity, Severity::Suggestion, "{id}");
+        assert_ne!(*confidence, Confidence::High, "{id}");
+        let raised = vec![(id.clone(), Severity::Minor, *confidence)];
+        assert_eq!(found(&audit, path, text), raised, "the confidence stays");
     }
     let request =
         "import os\nfrom flask import request\n\ndef ping():\n    os.system('ping ' + request.args['host'])\n";
