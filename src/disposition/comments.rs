@@ -96,7 +96,7 @@ struct TomlLine<'t> {
     comment: Option<&'t str>,
 }
 
-/// Splits a text of TOML into lines. A `#` inside of a string is no comment, and strings can have several lines.
+/// Splits a text of TOML into lines. A `#` inside of a string does not start a comment, and strings can have several lines.
 fn lines(text: &str) -> Vec<TomlLine<'_>> {
     let mut inside: Option<&'static str> = None;
     text.lines().map(|line| read(line, &mut inside)).collect()

@@ -5,6 +5,7 @@ use super::secret::{self, Candidate};
 /// Tells whether a rule may name the check.
 pub(crate) fn is_known(name: &str) -> bool {
     name == "not-reference"
+        || name == SAME_SIDES
         || name.strip_prefix("entropy:").is_some_and(|b| b.parse::<f32>().is_ok())
         || secret::check(name, &Candidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
 }
@@ -14,8 +15,49 @@ pub(super) fn passes(name: &str, candidate: &Candidate<'_>) -> bool {
     match name.strip_prefix("entropy:") {
         Some(bits) => bits.parse().is_ok_and(|bits: f32| entropy(candidate.secret) >= bits),
         None if name == "not-reference" => !is_reference(candidate.secret),
+        None if name == SAME_SIDES => has_same_sides(candidate.line),
         None => secret::check(name, candidate) == Some(true),
     }
+}
+
+/// The check that an operator of the line has the same text on both sides: `a == a`, `x.y = x.y`, `a.equals(a)`.
+///
+/// A regular expression cannot compare two parts of a text, and one that compares their first letters takes a millisecond to
+/// compile.
+const SAME_SIDES: &str = "same-sides";
+
+/// Operators and calls that compare or assign.
+const OPERATORS: [&[u8]; 13] = [
+    b" == ",
+    b" != ",
+    b" === ",
+    b" !== ",
+    b" && ",
+    b" || ",
+    b" <= ",
+    b" >= ",
+    b" = ",
+    b".Equals(",
+    b".equals(",
+    b".compareTo(",
+    b".eql?(",
+];
+
+/// Returns true if an operator of a line has the same operand before and after it.
+fn has_same_sides(line: &[u8]) -> bool {
+    let is_operand = |b: &u8| {
+        b.is_ascii_alphanumeric()
+            || *b >= 0x80
+            || matches!(b, b'_' | b'$' | b'@' | b'.' | b'>' | b'?' | b'[' | b']' | b'-' | b':')
+    };
+    let sides = |at: usize, operator: &[u8]| {
+        let (before, after) = (&line[..at], &line[at + operator.len()..]);
+        let start = before.iter().rposition(|b| !is_operand(b)).map_or(0, |i| i + 1);
+        let end = after.iter().position(|b| !is_operand(b)).unwrap_or(after.len());
+        let after = &after[..end];
+        !after.is_empty() && &before[start..] == after
+    };
+    OPERATORS.iter().any(|operator| memchr::memmem::find_iter(line, operator).any(|at| sides(at, operator)))
 }
 
 /// Returns the Shannon entropy of a text in bits a byte: 0 for one repeated byte, at most 8.
@@ -58,6 +100,16 @@ fn variable_path(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_sides_of_an_operator_are_compared_as_text() {
+        for line in ["if (a.b == a.b) {", "  self.x = self.x", "return n.equals(n);", "x->y = x->y;", "$a && $a"] {
+            assert!(super::has_same_sides(line.as_bytes()), "{line}");
+        }
+        for line in ["if (a.b == a.c) {", "x = xx", "a == b && c == d", "n.equals(m)", "a ==", " = "] {
+            assert!(!super::has_same_sides(line.as_bytes()), "{line}");
+        }
+    }
+
     use super::*;
 
     #[test]

@@ -354,7 +354,6 @@ impl Rule {
             ("harmless", !self.harmless.is_empty()),
             ("guarded_by", !self.guarded_by.is_empty()),
             ("line_has", !self.line_has.is_empty()),
-            ("checks", !self.checks.is_empty()),
             ("secret", self.secret),
             ("decoded", self.decoded),
             ("judges_origin", self.judges_origin),

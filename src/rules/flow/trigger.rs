@@ -34,7 +34,7 @@ pub fn may_match(language: FlowLanguage, text: &[u8], file: &[u8]) -> bool {
             _ => {}
         }
     }
-    // The other sinks need data from outside. What a handler returns is a page.
+    // The other sinks need data from outside. The result of a handler is a page.
     has_weak && file.has_source() || file.is_returned(text)
 }
 

@@ -12,8 +12,10 @@ use crate::diff::{LineNo, Text, TextChange};
 use crate::finding::LineSpan;
 use crate::rules::MARK;
 use crate::rules::catalog::{FILTER, Matcher};
+use crate::rules::check;
 use crate::rules::report::Sighting;
 use crate::rules::rewrite;
+use crate::rules::secret::Candidate as Caught;
 use crate::rules::structural::{self, Parsed, StructuralMatch, StructuralRule, TreeLanguage, Work};
 use crate::rules::walk::Visitor as _;
 use std::ops::{Range, RangeInclusive};
@@ -307,10 +309,14 @@ impl<'a> Scan<'a> {
         });
     }
 
-    /// Marks a structural rule as wanted, unless its pattern does not match the line of its literal.
+    /// Marks a structural rule as wanted, unless its pattern does not match the line of its literal, or a check fails.
     pub(super) fn want(&mut self, rule: u16, line: &[u8]) {
         let rules = self.reporter.rules;
         let line = line.strip_prefix(MARK).unwrap_or(line);
+        let text = Caught { secret: b"", line, at: 0, after: b"", path: b"" };
+        if !rules.rule(rule).checks.iter().all(|name| check::passes(name, &text)) {
+            return;
+        }
         let is_match = rules.rule(rule).pattern.is_empty()
             || rules.compiled(rule).is_some_and(|compiled| compiled.pattern.is_match(line));
         if is_match {

@@ -1,4 +1,4 @@
-//! What stays in the file of decisions, which of several decisions holds, and what lists say of them.
+//! The file of decisions keeps its comments, one of several decisions holds, and lists show its state.
 
 use super::{CODE, SHARED, decide, findings, reviewed, staged, state};
 use crate::support::Repo;

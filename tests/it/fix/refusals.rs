@@ -1,4 +1,4 @@
-//! What a fix refuses before a model is paid, and hints that can be run.
+//! Refusals of a fix before it pays a model, and hints that can be run.
 
 use super::{BAD, CODE, Case, GOOD, container, create, edit};
 
