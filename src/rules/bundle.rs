@@ -5,6 +5,12 @@
 
 /// Names under which libraries are published and bundlers write.
 const NAMES: &[&str] = &["*.min.js", "*.bundle.js", "jquery-{1,2,3,4}.*.js", "{jquery,jquery-ui}.js", "jquery-ui-*.js"];
+/// Folders that bundlers write. A file there is a bundle if it is large and has lines that no person writes.
+const FOLDERS: &[&str] =
+    &["**/{dist,build,public,static,assets,bundles,vendor}/**/*.js", "{dist,build,public,static}/**/*.js"];
+/// The least bytes of such a file, and of its lines on average.
+const BUNDLED: usize = 20 << 10;
+const BUNDLED_LINE: usize = 500;
 /// The least bytes of a minified file, and of its lines on average.
 const MINIFIED: usize = 400;
 const MINIFIED_LINE: usize = 160;
@@ -15,12 +21,14 @@ const BANNER: usize = 2 << 10;
 
 /// Returns true if a file is a bundle, by its name and its text. `text` is what is known of the new side.
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
-    NAMES.iter().any(|glob| super::glob::matches(glob, path)) && (is_minified(text) || is_published(text))
+    let is_named = |globs: &[&str]| globs.iter().any(|glob| super::glob::matches(glob, path));
+    is_named(NAMES) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
+        || is_named(FOLDERS) && is_long(text, BUNDLED, BUNDLED_LINE)
 }
 
-fn is_minified(text: &[u8]) -> bool {
-    let lines = memchr::memchr_iter(b'\n', text).count() + 1;
-    text.len() >= MINIFIED && text.len() / lines >= MINIFIED_LINE
+/// Returns true if a text has so many bytes, and its lines so many on average.
+fn is_long(text: &[u8], bytes: usize, line: usize) -> bool {
+    text.len() >= bytes && text.len() / (memchr::memchr_iter(b'\n', text).count() + 1) >= line
 }
 
 fn is_published(text: &[u8]) -> bool {
@@ -46,6 +54,18 @@ mod tests {
         }
         for path in ["src/app.js", "src/jquery-login.js", "min.js"] {
             assert!(!is_one(path.as_bytes(), library.as_bytes()), "{path}");
+        }
+    }
+
+    #[test]
+    fn hid_06_a_large_file_of_a_bundler_is_a_bundle_in_its_folder_only() {
+        let bundled = format!("{}\n", "f(x);".repeat(300)).repeat(20);
+        for path in ["dist/app.js", "web/static/public/app.js", "a/build/chunks/1.js"] {
+            assert!(is_one(path.as_bytes(), bundled.as_bytes()), "{path}");
+            assert!(!is_one(path.as_bytes(), "eval(location.hash);\n".repeat(2000).as_bytes()), "{path}");
+        }
+        for path in ["src/app.js", "distribution/app.js", "dist/app.py"] {
+            assert!(!is_one(path.as_bytes(), bundled.as_bytes()), "{path}");
         }
     }
 }
