@@ -56,5 +56,9 @@ pub(super) fn tree(language: &Language, text: &[u8]) -> Option<Tree> {
         if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut stop);
-    parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
+    let started = Instant::now();
+    let tree = parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options));
+    // `benches/compare` adds them up.
+    tracing::debug!(bytes = text.len(), us = started.elapsed().as_micros(), "parsed");
+    tree
 }
