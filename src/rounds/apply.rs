@@ -170,6 +170,9 @@ pub fn plan(target: &Target, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result
     let mut out = Edits::default();
     let files = changes(change).unwrap_or_default();
     let all = recall::findings(recorded, b"");
+    if let Wanted::Named(names) = wanted {
+        names.iter().try_for_each(|name| select(recorded, name, review).map(|_| ()))?;
+    }
     let mut patches: BTreeMap<RepoPath, Vec<Patch>> = BTreeMap::new();
     let mut texts: BTreeMap<RepoPath, (PathBuf, Vec<u8>)> = BTreeMap::new();
     for (found, finding) in recorded.iter().zip(&all) {

@@ -660,6 +660,11 @@ fn chosen(listed: &[Listed], ask: &FixAsk) -> Result<(Vec<wire::Finding>, Chosen
         let mut named: Vec<wire::Finding> = Vec::new();
         for name in &ask.findings {
             let found = select(&all, name, &ask.session.to_string())?;
+            if found.disposition == wire::Disposition::Fixed {
+                let error =
+                    Error::usage(format!("{} is fixed, as the last round of review {} found", found.id, ask.session));
+                return Err(error.hint(format!("claude-reviewer findings {}", ask.session)));
+            }
             if named.iter().all(|f| f.id != found.id) {
                 named.push(found.clone());
             }

@@ -44,33 +44,45 @@ pub(super) struct Follow {
     pub(super) pull_of_round: Option<PullName>,
 }
 
-/// Returns the branch on which the reviewed change is, if another one is checked out that does not have it. Lines that are
-/// missing there would count as fixed.
-fn other_branch<'s>(
-    session: &'s Session,
-    last: &Round,
-    request: &ReviewRequest,
-    (repo, checked_out): (&Repo, Option<&str>),
-) -> Option<&'s str> {
+/// Where the reviewed change is, if what is checked out does not have it. Lines that are missing there would count as fixed.
+enum Elsewhere {
+    Branch(String),
+    /// The session began without a branch.
+    Commit(ObjectId),
+}
+
+/// Returns the place of the reviewed change if a follow-up would review something else that is checked out.
+fn elsewhere(session: &Session, request: &ReviewRequest, repo: &Repo, checked_out: Option<&str>) -> Option<Elsewhere> {
     let begun = &session.request;
-    let branch = begun.asked.branch.as_deref().filter(|branch| checked_out != Some(*branch))?;
+    let is_named = |name: &&str| repo.resolve(&format!("refs/heads/{name}")).is_ok();
+    let branch = begun.asked.rev.as_deref().filter(is_named).or(begun.asked.branch.as_deref());
+    if !takes_checkout(&request.source) || branch.is_some() && branch == checked_out {
+        return None;
+    }
     let head = repo.head().ok().flatten()?;
     let has = |commit| has_commit(repo, commit, head);
-    let is_other = match begun.source.kind {
-        SourceKind::Branch => {
-            let is_of_head = matches!(begun.asked.rev.as_deref(), None | Some("HEAD" | "@"));
-            let takes_head = matches!(request.source, Source::Auto | Source::Branch { head: None, .. });
-            let reviewed = last.review.report.source.head.as_deref().and_then(ObjectId::from_hex)?;
-            is_of_head && takes_head && !has(reviewed)
-        }
+    let missing = match begun.source.kind {
+        SourceKind::Branch | SourceKind::Commit => worktree::last_commit(session).filter(|commit| !has(*commit))?,
         SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes => {
+            let base = begun.source.base.as_deref().and_then(ObjectId::from_hex);
+            let tip = branch.and_then(|branch| repo.resolve(&format!("refs/heads/{branch}")).ok()).or(base)?;
             // Git takes staged and unstaged changes along to another branch, and leaves commits behind.
-            let tip = repo.resolve(&format!("refs/heads/{branch}")).ok()?;
-            takes_worktree(&request.source) && (!has(tip) || tip == head && is_clean(repo))
+            let is_left = !has(tip) || tip == head && branch.is_some() && is_clean(repo);
+            Some(tip).filter(|_| is_left)?
         }
-        _ => false,
+        SourceKind::Patch | SourceKind::Code | SourceKind::Pr => return None,
     };
-    is_other.then_some(branch)
+    Some(branch.map_or(Elsewhere::Commit(missing), |branch| Elsewhere::Branch(branch.to_owned())))
+}
+
+/// Returns true if a source is what is checked out: the worktree, or the commits up to HEAD.
+fn takes_checkout(source: &Source) -> bool {
+    let is_head = |rev: &str| matches!(rev, "HEAD" | "@");
+    match source {
+        Source::Branch { head, .. } => head.as_deref().is_none_or(is_head),
+        Source::Commit { rev, .. } => is_head(rev),
+        _ => takes_worktree(source),
+    }
 }
 
 fn takes_worktree(source: &Source) -> bool {
@@ -80,6 +92,19 @@ fn takes_worktree(source: &Source) -> bool {
 /// Returns true if neither the index nor the worktree differs from the commit that is checked out.
 fn is_clean(repo: &Repo) -> bool {
     repo.changes(Some("HEAD")).is_ok_and(|(change, _)| change.entries.is_empty())
+}
+
+/// Makes the error about a session whose branch is not checked out.
+fn on_branch(session: &Session, branch: &str) -> Error {
+    let (id, quoted) = (&session.review_id, shell::quoted(branch));
+    let error = Error::usage(format!("the review {id} is of branch {branch}, which is not checked out"));
+    let error = error.hint_person(format!("git switch {quoted}"));
+    if session.request.source.kind != SourceKind::Branch {
+        return error.hint_agent(format!("check out {branch}, and request the follow-up again"));
+    }
+    error
+        .hint_person(format!("claude-reviewer review branch {quoted} --follow-up {id}"))
+        .hint_agent(format!("check out {branch}, or name it in source, and request the follow-up again"))
 }
 
 impl Follow {
@@ -113,16 +138,10 @@ impl Follow {
         let Some(last) = session.rounds.last().cloned() else {
             return Err(Error::usage(format!("the review {id} has no round to follow")));
         };
-        if let Some(branch) = other_branch(&session, &last, request, (&repo, place.branch.as_deref())) {
-            let quoted = shell::quoted(branch);
-            let error = Error::usage(format!("the review {id} is of branch {branch}, which is not checked out"));
-            let error = error.hint_person(format!("git switch {quoted}"));
-            if session.request.source.kind != SourceKind::Branch {
-                return Err(error.hint_agent(format!("check out {branch}, and request the follow-up again")));
-            }
-            return Err(error
-                .hint_person(format!("claude-reviewer review branch {quoted} --follow-up {id}"))
-                .hint_agent(format!("check out {branch}, or name it in source, and request the follow-up again")));
+        match elsewhere(&session, request, &repo, place.branch.as_deref()) {
+            Some(Elsewhere::Branch(branch)) => return Err(on_branch(&session, &branch)),
+            Some(Elsewhere::Commit(commit)) => return Err(worktree::not_checked_out(&session, commit)),
+            None => {}
         }
         // A round that was broken off or is incomplete costs none, up to a bound.
         let is_free =

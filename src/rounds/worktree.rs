@@ -13,7 +13,7 @@ use crate::review::{self, World};
 use crate::shell;
 use crate::wire;
 use crate::wire::SourceKind;
-use crate::wire::stored::{Request, Session};
+use crate::wire::stored::{Request, Round, Session};
 
 /// Bytes of a file in which the lines of a finding are searched.
 const MAX_FILE: usize = 64 << 20;
@@ -90,19 +90,22 @@ fn described(base: Option<&str>, repo: &Repo) -> String {
     }
 }
 
+/// Returns the newest commit that a round of a session reviewed. Rounds of the worktree review none.
+pub(super) fn last_commit(session: &Session) -> Option<ObjectId> {
+    let head = |round: &Round| round.review.report.source.head.as_deref().and_then(ObjectId::from_hex);
+    session.rounds.iter().rev().find_map(head)
+}
+
 /// Returns the commit that the last round reviewed if the worktree is not about it: another commit is checked out that does
 /// not have it, on another branch. An amended commit stays on its branch.
 pub(super) fn elsewhere(session: &Session, repo: &Repo, checked_out: Option<&str>) -> Option<ObjectId> {
-    let source = &session.rounds.last()?.review.report.source;
-    let reviewed = ObjectId::from_hex(source.head.as_deref()?)?;
+    let reviewed = last_commit(session)?;
     let head = repo.head().ok().flatten();
     let has_it = head.is_some_and(|head| has_commit(repo, reviewed, head));
     let asked = &session.request.asked;
-    let branch = match asked.rev.as_deref() {
-        None | Some("HEAD" | "@") => asked.branch.as_deref(),
-        Some(rev) => Some(rev),
-    };
-    let is_its_branch = source.kind != SourceKind::Pr && branch.is_some() && branch == checked_out;
+    let is_named = |name: &&str| repo.resolve(&format!("refs/heads/{name}")).is_ok();
+    let branch = asked.rev.as_deref().filter(is_named).or(asked.branch.as_deref());
+    let is_its_branch = session.request.source.kind != SourceKind::Pr && branch.is_some() && branch == checked_out;
     (!has_it && !is_its_branch).then_some(reviewed)
 }
 

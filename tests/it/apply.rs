@@ -53,6 +53,12 @@ fn refused(repo: &Repo, args: &[&str], reason: &str) {
 }
 
 #[test]
+fn an_unknown_finding_is_refused_even_if_the_review_has_none() {
+    let (repo, _server) = reviewed(CODE, Vec::new());
+    refused(&repo, &["F9"], "F9");
+}
+
+#[test]
 fn a_replacement_is_written_and_the_index_stays() {
     let (repo, _server) = reviewed(CODE, vec![claim(5, None, BAD, GOOD)]);
     let said = apply(&repo, &["F1"], 0).stdout;

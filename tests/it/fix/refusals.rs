@@ -27,6 +27,9 @@ fn a_finding_that_is_fixed_already_is_refused_before_a_model_is_asked() {
     // The command in the hint sees the edit, which is not staged.
     let round = run(&case, hint(&refused.stderr, "review changes"));
     assert!(round.code == 0 && round.stderr.contains("1 fixed"), "{}\n{}", round.stdout, round.stderr);
+    let before = case.server.questions().len();
+    case.refused(&["F1"], 2, "F1 is fixed, as the last round of review ");
+    assert_eq!(case.server.questions().len(), before, "nothing was asked");
 }
 
 #[test]

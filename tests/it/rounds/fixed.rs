@@ -294,6 +294,35 @@ fn a_branch_that_is_not_checked_out_is_not_followed_by_another_one() {
 }
 
 #[test]
+fn no_kind_of_session_is_followed_on_a_branch_without_its_commits() {
+    const FOLLOW_UPS: [&[&str]; 4] = [&[], &["changes"], &["branch", "--base", "main"], &["commit", "HEAD"]];
+    let begin: [(&[&str], bool); 4] = [
+        (&["review", "branch", "--base", "main"], false),
+        (&["review", "branch", "topic", "--base", "main"], false),
+        (&["review", "commit", "HEAD"], false),
+        (&["review", "commit", "HEAD"], true),
+    ];
+    for (args, is_detached) in begin {
+        let repo = Repo::new();
+        repo.stage("README.md", "# Sample\n").commit("first");
+        repo.git(&["checkout", "-q", "-b", "topic"]);
+        repo.stage("load.py", "import yaml\nconfig = yaml.unsafe_load(text)\n").commit("load");
+        if is_detached {
+            repo.git(&["checkout", "-q", "--detach"]);
+        }
+        repo.reviewer(args).run(1);
+        repo.git(&["checkout", "-q", "-b", "other", "main"]);
+        repo.stage("z.py", "z = 1\n").commit("other");
+        repo.stage("y.py", "y = 1\n");
+        for follow_up in FOLLOW_UPS {
+            let all = [&["review"][..], follow_up, &["--follow-up", "latest"]].concat();
+            let refused = repo.reviewer(&all).run(2).stderr;
+            assert!(refused.contains("not checked out"), "{args:?} {all:?}: {refused}");
+        }
+    }
+}
+
+#[test]
 fn a_staged_change_that_stayed_on_its_branch_is_not_followed_on_another_one() {
     let refused = |repo: &Repo| {
         for args in [&["review", "--follow-up", "latest"][..], &["review", "staged", "--follow-up", "latest"]] {
