@@ -56,7 +56,7 @@ pub(super) const TOOLS: &[Tool] = &[
             },
             Arg {
                 name: "until",
-                about: "With reject or defer: first day on which the finding is pending again, as 2026-01-31.",
+                about: "Not with accept: first day on which it is pending again, as 2026-01-31.",
                 kind: Kind::Text(10),
                 required: false,
             },
@@ -83,8 +83,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "verify_fix",
         title: "Verify a fix",
-        about: "Reviews the current files of the worktree, staged or not, and returns whether findings of a stored review are gone, \
-            and what is new. Stores nothing.",
+        about: "Reviews the worktree as it is: whether findings of a review are gone, and what is new.",
         args: &[FINDINGS, REVIEW],
         answers: || schema(&[kind::<VerifiedFix>]),
         effect: Effect::Reads,
