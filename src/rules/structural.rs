@@ -19,6 +19,7 @@ use ast_grep_core::{AstGrep, Matcher as _, NodeMatch};
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// Matches of one rule in one file that are read.
 const MAX_MATCHES: usize = 1000;
@@ -27,6 +28,9 @@ const MAX_DEPTH: usize = 1000;
 /// Nodes that the rules of one file may visit, as an upper bound: see [`Work`]. Rules that search the whole subtree of a node
 /// would take quadratic time in deeply nested code without it. A release build takes about a second for them.
 const MAX_WORK: usize = 20_000_000;
+/// The longest time for a file. A rule that searches below a node that it found above or beside another one takes more time
+/// than its work says. Usual files take milliseconds.
+const TIME: Duration = Duration::from_secs(2);
 /// The key of a rule that searches beyond the nodes next to a node.
 const STOP_BY: &str = "stopBy";
 /// Units of work for a match that searches only the nodes next to a node, and bytes of its text for one more.
@@ -75,11 +79,12 @@ pub(super) struct StructuralMatch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     left: usize,
+    end: Instant,
 }
 
 impl Work {
     pub(super) fn new() -> Self {
-        Self { left: MAX_WORK }
+        Self { left: MAX_WORK, end: Instant::now() + TIME }
     }
 
     /// Returns true if the limit ended the search for matches.
@@ -89,7 +94,7 @@ impl Work {
 
     /// Returns false if less work is left.
     fn spend(&mut self, work: usize) -> bool {
-        self.left = self.left.saturating_sub(work);
+        self.left = if Instant::now() < self.end { self.left.saturating_sub(work) } else { 0 };
         self.left > 0
     }
 }

@@ -63,6 +63,8 @@ struct Word<'t> {
     /// The byte before it, and the next one that is not a blank.
     before: Option<u8>,
     after: Option<u8>,
+    /// ` as ` follows.
+    is_renamed: bool,
 }
 
 impl Word<'_> {
@@ -70,7 +72,9 @@ impl Word<'_> {
     fn is_called(&self, language: FlowLanguage) -> bool {
         matches!(language, FlowLanguage::Ruby | FlowLanguage::Cpp)
             || matches!(self.before, Some(b'[' | b'@'))
-            || matches!(self.after, Some(b'(' | b'<' | b'{' | b'[' | b'`' | b'!' | b'?' | b'"' | b'\'' | b'\n' | b'\r'))
+            // A blank in the source, a comment, or another name: `from os import system as run`.
+            || self.is_renamed
+            || matches!(self.after, Some(b'\\' | b'/' | b'#' | b'(' | b'<' | b'{' | b'[' | b'`' | b'!' | b'?' | b'"' | b'\'' | b'\n' | b'\r'))
             || STATEMENTS.contains(&self.text)
     }
 }
@@ -89,8 +93,9 @@ fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
                 && !word.is_empty()
             {
                 let before = start.checked_sub(1).map(|i| text[i]);
+                let rest = text[end..].trim_ascii_start();
                 let after = text[end..].iter().copied().find(|b| !matches!(b, b' ' | b'\t'));
-                return Some(Word { text: word, before, after });
+                return Some(Word { text: word, before, after, is_renamed: rest.starts_with(b"as ") });
             }
         }
         None

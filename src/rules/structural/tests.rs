@@ -233,13 +233,24 @@ fn the_work_on_nested_code_is_bounded() {
     let rule = StructuralRule::new(ast_grep_config::from_str(text).unwrap(), text).unwrap();
     let is_exceeded = |depth: usize, left: usize| {
         let code = format!("x = {}1{}\n", "(\n".repeat(depth), ")\n".repeat(depth));
-        let mut work = Work { left };
+        let mut work = Work { left, ..Work::new() };
         Parsed::new(&code, rule.language(), true).unwrap().find(&[&rule], None, &mut work);
         work.is_exceeded()
     };
     assert!(!is_exceeded(100, 100_000));
     assert!(is_exceeded(1000, 100_000), "twice the depth is four times the work");
     assert!(!is_exceeded(300, MAX_WORK));
+}
+
+/// Each node searches all of its siblings, and what is below them.
+#[test]
+fn the_time_for_nested_searches_is_bounded() {
+    let text = "id: wide\nlanguage: python\nrule:\n  kind: expression_statement\n  inside:\n    kind: module\n    stopBy: end\n    has:\n      stopBy: end\n      kind: call\n      has: { stopBy: end, kind: string }\n";
+    let rule = StructuralRule::new(ast_grep_config::from_str(text).unwrap(), text).unwrap();
+    let code = "f(x)\n".repeat(20_000);
+    let mut work = Work { end: std::time::Instant::now(), ..Work::new() };
+    Parsed::new(&code, rule.language(), true).unwrap().find(&[&rule], None, &mut work);
+    assert!(work.is_exceeded(), "a time that is over ends the search");
 }
 
 #[test]

@@ -7,6 +7,9 @@ use super::C;
 use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
 
+/// Pairs of a freed pointer and a later statement of one block that are compared.
+const MOST_PAIRS: usize = 20_000;
+
 /// Variables of a function.
 #[derive(Debug, Default)]
 pub(super) struct Locals<'t> {
@@ -156,11 +159,16 @@ impl<'n, 't> C<'_, 't> {
 
     /// Adds a call where the statements of one block use or free a pointer after they freed it.
     pub(super) fn frees(&mut self, nodes: &[Node<'n>], out: &mut Block) {
+        let mut pairs = 0;
         for (i, node) in nodes.iter().enumerate() {
             let Some(name) = self.freed(*node).or_else(|| self.freed_in_branch(*node)) else { continue };
             let is_sure = self.freed(*node).is_some();
             let rest = nodes.get(i + 1..).unwrap_or_default();
             for later in rest {
+                pairs += 1;
+                if pairs > MOST_PAIRS {
+                    return;
+                }
                 if matches!(later.kind(), "labeled_statement" | "case_statement" | "preproc_else" | "preproc_elif") {
                     break;
                 }
