@@ -310,7 +310,7 @@ impl Round<'_> {
             source: report.source,
             asked: Asked {
                 rev,
-                branch: place.branch.clone(),
+                branch: place.branch.as_deref().map(shown),
                 untracked,
                 files: asked.files.clone(),
                 gate: asked.authority == Authority::Base,

@@ -86,8 +86,6 @@ pub(super) enum ValueOrigin {
     Doubtful,
     /// The change does not show it: a suggestion of low confidence.
     Unknown,
-    /// The change does not show it, but the call is wrong for other values too: a suggestion of medium confidence.
-    Any,
 }
 
 /// The most findings of one rule in one file that are listed, and the most suppressed ones of all rules.
@@ -260,7 +258,7 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
         ValueOrigin::Local => {
             rules.severity_set(index).unwrap_or_else(|| rules.severity_of(index).min(Severity::Major))
         }
-        ValueOrigin::Doubtful | ValueOrigin::Unknown | ValueOrigin::Any => rules.severity_of_unknown(index),
+        ValueOrigin::Doubtful | ValueOrigin::Unknown => rules.severity_of_unknown(index),
     };
     if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
 }
@@ -327,7 +325,6 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<
     let why = match s.origin {
         ValueOrigin::Outside | ValueOrigin::Doubtful => None,
         ValueOrigin::Local => Some((Confidence::Medium, LOCAL)),
-        ValueOrigin::Any => Some((Confidence::Medium, UNKNOWN)),
         ValueOrigin::Unknown => Some((Confidence::Low, UNKNOWN)),
     };
     if let Some((most, why)) = why {

@@ -456,7 +456,7 @@ fn rule_section(rule: &serde_json::Value) -> String {
         paragraphs.push(format!("With `[rules] profile = \"audit\"`, the severity is {severity}."));
     }
     if rule["judges_origin"] == true {
-        paragraphs.push("A value of unknown origin gives a suggestion: with medium confidence where the call shows that it is wrong for any value, else with low confidence.".to_owned());
+        paragraphs.push("A value of unknown origin gives a suggestion with low confidence.".to_owned());
     }
     paragraphs.extend(text("message").map(|m| format!("{}.", m.trim_end_matches('.'))));
     paragraphs.extend(text("why"));

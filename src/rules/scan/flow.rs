@@ -132,7 +132,7 @@ fn word_of(subject: Subject) -> &'static str {
 fn title(of_rule: &str, origin: ValueOrigin) -> Option<String> {
     let data = match origin {
         ValueOrigin::Local => "data from outside",
-        ValueOrigin::Unknown | ValueOrigin::Any => "a variable",
+        ValueOrigin::Unknown => "a variable",
         ValueOrigin::Outside | ValueOrigin::Doubtful => return None,
     };
     of_rule.contains(REQUEST_DATA).then(|| of_rule.replace(REQUEST_DATA, data))
@@ -213,14 +213,13 @@ impl<'a> Scan<'a> {
             _ if is_call => ValueOrigin::Outside,
             Proof::Request => ValueOrigin::Outside,
             Proof::Local => ValueOrigin::Local,
-            Proof::Unknown if f.confidence > flow::Confidence::Low => ValueOrigin::Any,
             Proof::Unknown => ValueOrigin::Unknown,
         };
         let title = title(&self.reporter.rules.rule(rule).title, origin);
         let mut detail = match origin {
             _ if is_call => f.sink_label.to_owned(),
             _ if f.source_label.is_empty() => String::new(),
-            ValueOrigin::Unknown | ValueOrigin::Any => String::new(),
+            ValueOrigin::Unknown => String::new(),
             _ => format!("from {} to {}", f.source_label, f.sink_label),
         };
         if *anchor == Anchor::File {

@@ -107,7 +107,7 @@ fn severity_and_confidence_follow_where_the_value_comes_from() {
     assert!(found.iter().any(|f| weight(f) == (Severity::Major, Confidence::Medium)), "{found:?}");
     let unknown = "def load(cursor, name):\n    query = \"SELECT * FROM t WHERE n = '\" + name + \"'\"\n    cursor.execute(query)\n";
     let found = scan(None, unknown);
-    assert!(found.iter().all(|f| weight(f) == (Severity::Suggestion, Confidence::Medium)), "{found:?}");
+    assert!(found.iter().all(|f| weight(f) == (Severity::Suggestion, Confidence::Low)), "{found:?}");
     let unknown = "def load(cursor, name):\n    query = \"SELECT * FROM \" + name\n    cursor.execute(query)\n";
     let found = scan(None, unknown);
     assert!(!found.is_empty());
