@@ -54,8 +54,7 @@ enum Elsewhere {
 /// Returns the place of the reviewed change if a follow-up would review something else that is checked out.
 fn elsewhere(session: &Session, request: &ReviewRequest, repo: &Repo, checked_out: Option<&str>) -> Option<Elsewhere> {
     let begun = &session.request;
-    let is_named = |name: &&str| repo.resolve(&format!("refs/heads/{name}")).is_ok();
-    let branch = begun.asked.rev.as_deref().filter(is_named).or(begun.asked.branch.as_deref());
+    let branch = worktree::branch_of(session, repo);
     if !takes_checkout(&request.source) || branch.is_some() && branch == checked_out {
         return None;
     }

@@ -90,6 +90,13 @@ fn described(base: Option<&str>, repo: &Repo) -> String {
     }
 }
 
+/// Returns the branch that a session is about: the one that its source names, or the one that was checked out.
+pub(super) fn branch_of<'s>(session: &'s Session, repo: &Repo) -> Option<&'s str> {
+    let asked = &session.request.asked;
+    let is_branch = |name: &&str| repo.resolve(&format!("refs/heads/{name}")).is_ok();
+    asked.rev.as_deref().filter(is_branch).or(asked.branch.as_deref())
+}
+
 /// Returns the newest commit that a round of a session reviewed. Rounds of the worktree review none.
 pub(super) fn last_commit(session: &Session) -> Option<ObjectId> {
     let head = |round: &Round| round.review.report.source.head.as_deref().and_then(ObjectId::from_hex);
@@ -102,9 +109,7 @@ pub(super) fn elsewhere(session: &Session, repo: &Repo, checked_out: Option<&str
     let reviewed = last_commit(session)?;
     let head = repo.head().ok().flatten();
     let has_it = head.is_some_and(|head| has_commit(repo, reviewed, head));
-    let asked = &session.request.asked;
-    let is_named = |name: &&str| repo.resolve(&format!("refs/heads/{name}")).is_ok();
-    let branch = asked.rev.as_deref().filter(is_named).or(asked.branch.as_deref());
+    let branch = branch_of(session, repo);
     let is_its_branch = session.request.source.kind != SourceKind::Pr && branch.is_some() && branch == checked_out;
     (!has_it && !is_its_branch).then_some(reviewed)
 }

@@ -24,13 +24,12 @@ mod table;
 mod tests;
 mod trigger;
 mod value;
-mod visible;
 
 use super::parse::{self, Parse};
 use table::Table;
 use tree_sitter::Language;
 
-pub use trigger::{has_sink, may_match, touches};
+pub use trigger::{Trigger, has_sink};
 
 /// A language whose files can be analysed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

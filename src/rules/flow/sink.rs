@@ -21,17 +21,6 @@ pub(super) struct Found {
     pub(super) is_late: bool,
 }
 
-/// A sink in the file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct At<'a> {
-    pub(super) sink: &'static Sink,
-    /// The pattern of the tables names a method of any object.
-    pub(super) is_wild: bool,
-    /// The known parts of the text that reaches it.
-    pub(super) text: Option<&'a str>,
-    pub(super) span: Span,
-}
-
 /// An argument that is evaluated.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
@@ -319,7 +308,6 @@ impl Run<'_> {
             return;
         }
         let mut taints: Taints = None;
-        let mut text: Option<Rc<str>> = None;
         for part in self.parts(sink.args, call) {
             let mut value = part.value;
             let is_literal = part.expr.is_some_and(|e| matches!(self.module.expr(e).kind, ExprKind::Collection(_)));
@@ -331,15 +319,13 @@ impl Run<'_> {
             {
                 value = value.item(Some(&Key::Int(i64::from(i))));
             }
-            text = text.or_else(|| known_text(&value));
             taints = join_taints(&taints, &value.deep());
         }
-        self.report(At { sink, is_wild, text: text.as_deref(), span: call.span }, &taints);
+        self.report(sink, is_wild, &taints, call.span);
     }
 
     /// Reports data at a sink.
-    pub(super) fn report(&mut self, at: At<'_>, taints: &Taints) {
-        let At { sink, is_wild, span, .. } = at;
+    pub(super) fn report(&mut self, sink: &'static Sink, is_wild: bool, taints: &Taints, span: Span) {
         if self.silence > 0 {
             return;
         }
@@ -357,7 +343,6 @@ impl Run<'_> {
                 }
             }
             let cap = match (proof, is_wild) {
-                (Proof::Unknown, _) if self.shows_danger(kind, &at, t) => Confidence::Medium,
                 (Proof::Unknown, _) => Confidence::Low,
                 (Proof::Local, _) | (_, true) => Confidence::Medium,
                 (Proof::Request, false) => Confidence::High,
@@ -505,15 +490,9 @@ impl Run<'_> {
         let frameworks = self.frame().frameworks.clone();
         let is_sent = |s: &&Sink| s.returns.is_some_and(|r| r == "true" || frameworks.contains(&r));
         for sink in self.table.sinks.iter().filter(is_sent) {
-            self.report(At { sink, is_wild: false, text: None, span }, &value.taints);
+            self.report(sink, false, &value.taints, span);
         }
     }
-}
-
-/// Returns the known parts of a text with data, or of the item of a list that has the data.
-fn known_text(value: &Value) -> Option<Rc<str>> {
-    let items = value.items.iter().flat_map(|i| i.keys.values());
-    value.known.clone().or_else(|| items.filter(|v| v.taints.is_some()).find_map(|v| v.known.clone()))
 }
 
 /// Compares a constant with the words of the tables: `True` is `true`, `None` is `null`.

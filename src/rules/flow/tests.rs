@@ -1,6 +1,10 @@
 //! The engine's own semantics, in Python because it is short. Languages and tables are tested by `fixtures/rules`.
 
-use super::{Analysis, Confidence, FlowLanguage, Kind, Proof, StepRole, Subject, analyse, may_match};
+use super::{Analysis, Confidence, FlowLanguage, Kind, Proof, StepRole, Subject, Trigger, analyse};
+
+fn may_match(language: FlowLanguage, text: &str) -> bool {
+    Trigger::new(language, text.as_bytes()).may_match_file()
+}
 
 /// The lines of sinks with at least medium confidence.
 fn lines(code: &str) -> Vec<u32> {
@@ -143,23 +147,14 @@ fn of_unknown_origin(code: &str) -> Option<Confidence> {
 }
 
 #[test]
-fn a_text_that_is_wrong_for_any_value_has_medium_confidence() {
+fn a_value_of_unknown_origin_has_low_confidence_also_where_most_values_do_harm() {
     for code in [
         "os.system('ls ' + x)",
+        "os.system(x + ' --help')",
         "conn.execute(\"SELECT * FROM t WHERE a = '\" + x + \"'\")",
-        "conn.execute('SELECT * FROM t WHERE a = ' + x)",
-        "conn.execute(f\"SELECT * FROM t WHERE a LIKE '%{x}%'\")",
+        "conn.execute('SELECT * FROM t ORDER BY ' + x)",
         "conn.execute(\"INSERT INTO t VALUES (1, '%s')\" % x)",
         "os.execvp('sh', ['sh', '-c', 'ls ' + x])",
-    ] {
-        assert_eq!(of_unknown_origin(code), Some(Confidence::Medium), "{code}");
-    }
-    // Names of tables and columns cannot be parameters; placeholders are not values.
-    for code in [
-        "conn.execute('SELECT * FROM ' + x)",
-        "conn.execute('SELECT * FROM t ORDER BY ' + x)",
-        "conn.execute('SELECT * FROM t WHERE a IN (' + x + ')')",
-        "os.system(x + ' --help')",
     ] {
         assert_eq!(of_unknown_origin(code), Some(Confidence::Low), "{code}");
     }
@@ -203,7 +198,7 @@ fn files_that_only_a_lowering_knows_are_read() {
         (FlowLanguage::Java, "@RestController"),
         (FlowLanguage::Python, "@app.route('/')"),
     ] {
-        assert!(may_match(language, text.as_bytes(), text.as_bytes()), "{text}");
+        assert!(may_match(language, text), "{text}");
     }
 }
 
@@ -245,8 +240,8 @@ fn the_result_is_the_same_every_time() {
 
 #[test]
 fn files_without_sinks_are_not_parsed() {
-    assert!(!may_match(FlowLanguage::Python, b"total = price * 3\n", b""));
-    assert!(may_match(FlowLanguage::Python, b"os.system(x)\n", b"os.system(x)\n"));
+    assert!(!may_match(FlowLanguage::Python, "total = price * 3\n"));
+    assert!(may_match(FlowLanguage::Python, "os.system(x)\n"));
 }
 
 #[test]
@@ -258,7 +253,7 @@ fn kinds_are_in_the_order_of_the_tables() {
 
 #[test]
 fn a_file_without_the_module_of_a_call_is_not_parsed() {
-    let python = |text: &str| may_match(FlowLanguage::Python, text.as_bytes(), text.as_bytes());
+    let python = |text: &str| may_match(FlowLanguage::Python, text);
     assert!(python("import subprocess\nsubprocess.run(x, shell=True)\n"));
     assert!(!python("import threading\nworker.run(x)\n"));
     assert!(!python("import subprocess\nrun = x\n"), "no call");
@@ -268,7 +263,7 @@ fn a_file_without_the_module_of_a_call_is_not_parsed() {
 
 #[test]
 fn a_sink_that_needs_data_of_requests_counts_only_in_files_that_can_have_some() {
-    let python = |text: &str| may_match(FlowLanguage::Python, text.as_bytes(), text.as_bytes());
+    let python = |text: &str| may_match(FlowLanguage::Python, text);
     assert!(!python("import os\nos.chdir(x)\n"));
     assert!(python("import os\nfrom flask import request\nos.chdir(request.args['x'])\n"));
 }

@@ -19,32 +19,6 @@ const IMPORTS: [&str; 8] = ["import", "require", "using", "use", "include", "fro
 /// Levels of types that make types.
 const LEVELS: u32 = 4;
 
-/// Returns true if a text can contain a sink or a call of interest. `file`: the whole file, with its imports.
-pub fn may_match(language: FlowLanguage, text: &[u8], file: &[u8]) -> bool {
-    if has_stand_in(language, text) {
-        return true;
-    }
-    let file = File::new(language, file);
-    let mut has_weak = false;
-    for found in file.candidates(text) {
-        match found.role {
-            Role::Call(_) => return true,
-            Role::Sink(at) if file.table.sinks.get(usize::from(at)).is_none_or(reports_unknown) => return true,
-            Role::Sink(_) => has_weak = true,
-            _ => {}
-        }
-    }
-    // The other sinks need data from outside. The result of a handler is a page.
-    has_weak && file.has_source() || file.is_returned(text)
-}
-
-/// Returns true if a text has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
-/// complete a flow. `file`: the whole file, with its imports.
-pub fn touches(language: FlowLanguage, text: &[u8], file: &[u8]) -> bool {
-    let counts = |p: &Pattern| !matches!(p.role, Role::Type(_) | Role::Propagator(_));
-    has_stand_in(language, text) || File::new(language, file).candidates(text).any(counts)
-}
-
 /// Returns true if a text has the name of a sink: the analysis knows where its data goes.
 pub fn has_sink(language: FlowLanguage, text: &[u8]) -> bool {
     let table = Table::of(language);
@@ -102,20 +76,62 @@ fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
     })
 }
 
-/// A file whose words decide which patterns can match.
-struct File<'t> {
+/// A file whose words decide which parts of it can complete a flow. A change can have thousands of parts, so the words are
+/// collected once.
+#[derive(Debug)]
+pub struct Trigger<'t> {
     language: FlowLanguage,
     table: &'static Table,
     text: &'t [u8],
-    /// The words of the tables that the file has.
-    known: OnceCell<HashSet<&'t str>>,
+    words: OnceCell<HashSet<&'t str>>,
     /// By type: whether the file can have a value of it.
     types: RefCell<HashMap<&'static str, bool>>,
+    has_source: OnceCell<bool>,
+    has_handler: OnceCell<bool>,
 }
 
-impl<'t> File<'t> {
-    fn new(language: FlowLanguage, text: &'t [u8]) -> Self {
-        Self { language, table: Table::of(language), text, known: OnceCell::new(), types: RefCell::default() }
+impl<'t> Trigger<'t> {
+    /// `text`: the whole file, with its imports.
+    pub fn new(language: FlowLanguage, text: &'t [u8]) -> Self {
+        Self {
+            language,
+            table: Table::of(language),
+            text,
+            words: OnceCell::new(),
+            types: RefCell::default(),
+            has_source: OnceCell::new(),
+            has_handler: OnceCell::new(),
+        }
+    }
+
+    /// Returns true if the file can contain a sink or a call of interest.
+    pub fn may_match_file(&self) -> bool {
+        self.may_match(self.text)
+    }
+
+    /// Returns true if a part of the file can contain a sink or a call of interest.
+    pub fn may_match(&self, part: &[u8]) -> bool {
+        if has_stand_in(self.language, part) {
+            return true;
+        }
+        let mut has_weak = false;
+        for found in self.candidates(part) {
+            match found.role {
+                Role::Call(_) => return true,
+                Role::Sink(at) if self.table.sinks.get(usize::from(at)).is_none_or(reports_unknown) => return true,
+                Role::Sink(_) => has_weak = true,
+                _ => {}
+            }
+        }
+        // The other sinks need data from outside. The result of a handler is a page.
+        has_weak && self.has_source() || self.is_returned(part)
+    }
+
+    /// Returns true if a part has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
+    /// complete a flow.
+    pub fn touches(&self, part: &[u8]) -> bool {
+        let counts = |p: &Pattern| !matches!(p.role, Role::Type(_) | Role::Propagator(_));
+        has_stand_in(self.language, part) || self.candidates(part).any(counts)
     }
 
     /// Returns the patterns that a part of the file can match.
@@ -186,17 +202,19 @@ impl<'t> File<'t> {
         let is_source = |p: &Pattern| matches!(p.role, Role::Source(_));
         let by_parameter =
             |h: &Handler| [h.param_type, h.param_name, h.function, h.returns].into_iter().any(|n| self.has_any(n));
-        self.has_handler() || self.table.handlers.iter().any(by_parameter) || self.candidates(self.text).any(is_source)
+        *self.has_source.get_or_init(|| {
+            self.has_handler()
+                || self.table.handlers.iter().any(by_parameter)
+                || self.candidates(self.text).any(is_source)
+        })
     }
 
     /// Returns true if the file names a function as a handler of requests.
     fn has_handler(&self) -> bool {
         let marks = |h: &Handler| {
-            [h.decorator, h.annotation, h.base, h.class_annotation, h.callee]
-                .into_iter()
-                .any(|names| self.has_any(names))
+            [h.decorator, h.annotation, h.base, h.class_annotation, h.callee].into_iter().any(|n| self.has_any(n))
         };
-        self.table.handlers.iter().any(marks)
+        *self.has_handler.get_or_init(|| self.table.handlers.iter().any(marks))
     }
 
     /// Returns true if a text can be the end of a handler that returns a page. In Ruby that is its last expression.
@@ -217,7 +235,7 @@ impl<'t> File<'t> {
     }
 
     fn words(&self) -> &HashSet<&'t str> {
-        self.known.get_or_init(|| words(self.text).map(|w| w.text).collect())
+        self.words.get_or_init(|| words(self.text).map(|w| w.text).collect())
     }
 }
 

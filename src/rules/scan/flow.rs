@@ -7,7 +7,7 @@ use super::{Fit, MARGIN, Scan, address, columns, quoted};
 use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan};
 use crate::rules::catalog::Matcher;
-use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject};
+use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject, Trigger};
 use crate::rules::language::Languages;
 use crate::rules::report::{Sighting, ValueOrigin};
 use crate::rules::role::Role;
@@ -309,19 +309,19 @@ fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
 /// Returns true if the change can complete a flow: it adds a sink, or it touches a source, a sanitizer or a sink of a file
 /// that has a sink.
 fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
-    let (mut size, file) = (0, change.new.known());
+    let (mut size, new) = (0, Trigger::new(language, change.new.known()));
     for block in change.added() {
         size += block.text.len();
-        if flow::may_match(language, block.text, file) {
+        if new.may_match(block.text) {
             return true;
         }
     }
     if size == change.new.size() {
         return false;
     }
-    let is_touched = change.added().any(|b| flow::touches(language, b.text, file))
-        || change.removed().any(|b| flow::touches(language, b.text, change.old.known()));
-    is_touched && flow::may_match(language, file, file)
+    let old = Trigger::new(language, change.old.known());
+    let is_touched = change.added().any(|b| new.touches(b.text)) || change.removed().any(|b| old.touches(b.text));
+    is_touched && new.may_match_file()
 }
 
 /// Returns the text that the grammar reads, and how many bytes of the file precede it.
@@ -405,7 +405,8 @@ fn exposed<'f>(
     flows: Vec<&'f Flow>,
 ) -> Vec<&'f Flow> {
     let Some(old) = change.old.whole().filter(|old| !old.is_empty()) else { return Vec::new() };
-    if !change.removed().any(|b| flow::touches(language, b.text, old)) {
+    let before = Trigger::new(language, old);
+    if !change.removed().any(|b| before.touches(b.text)) {
         return Vec::new();
     }
     let (text, base) = readable(languages, old);
