@@ -4,7 +4,7 @@
 //! has the word before the last one (`requests` of `requests.get()`), or a word that makes a value of that type.
 
 use super::prefilter::has_stand_in;
-use super::table::{Handler, Pattern, Role, Sink, Table};
+use super::table::{Condition, Handler, Pattern, Role, Sink, Table};
 use super::{FlowLanguage, is_word};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -84,6 +84,7 @@ pub struct Trigger<'t> {
     table: &'static Table,
     text: &'t [u8],
     words: OnceCell<HashSet<&'t str>>,
+    marks: OnceCell<HashSet<&'t str>>,
     /// By type: whether the file can have a value of it.
     types: RefCell<HashMap<&'static str, bool>>,
     has_source: OnceCell<bool>,
@@ -98,6 +99,7 @@ impl<'t> Trigger<'t> {
             table: Table::of(language),
             text,
             words: OnceCell::new(),
+            marks: OnceCell::new(),
             types: RefCell::default(),
             has_source: OnceCell::new(),
             has_handler: OnceCell::new(),
@@ -117,7 +119,7 @@ impl<'t> Trigger<'t> {
         let mut has_weak = false;
         for found in self.candidates(part) {
             match found.role {
-                Role::Call(_) => return true,
+                Role::Call(at) if self.has_argument(at) => return true,
                 Role::Sink(at) if self.table.sinks.get(usize::from(at)).is_none_or(reports_unknown) => return true,
                 Role::Sink(_) => has_weak = true,
                 _ => {}
@@ -197,24 +199,36 @@ impl<'t> Trigger<'t> {
                 .any(|p| p.prefix.is_empty() || self.has_value_of(p.prefix, levels))
     }
 
+    /// Returns false if a call of interest needs an argument that is a name, such as `parseInt` of `map(parseInt)`, and the file
+    /// does not have that.
+    fn has_argument(&self, call: u16) -> bool {
+        let conditions = self.table.calls.get(usize::from(call)).map_or(&[][..], |call| call.when);
+        conditions.iter().filter_map(name_of).all(|name| self.words().contains(name))
+    }
+
     /// Returns true if the file can have data from outside.
     fn has_source(&self) -> bool {
         let is_source = |p: &Pattern| matches!(p.role, Role::Source(_));
-        let by_parameter =
-            |h: &Handler| [h.param_type, h.param_name, h.function, h.returns].into_iter().any(|n| self.has_any(n));
-        *self.has_source.get_or_init(|| {
-            self.has_handler()
-                || self.table.handlers.iter().any(by_parameter)
-                || self.candidates(self.text).any(is_source)
-        })
+        *self.has_source.get_or_init(|| self.has_handler() || self.candidates(self.text).any(is_source))
     }
 
-    /// Returns true if the file names a function as a handler of requests.
+    /// Returns true if a function of the file can be one that a framework calls with data.
     fn has_handler(&self) -> bool {
-        let marks = |h: &Handler| {
-            [h.decorator, h.annotation, h.base, h.class_annotation, h.callee].into_iter().any(|n| self.has_any(n))
-        };
-        *self.has_handler.get_or_init(|| self.table.handlers.iter().any(marks))
+        *self.has_handler.get_or_init(|| self.table.handlers.iter().any(|handler| self.may_have_handler(handler)))
+    }
+
+    /// Returns true if the file has a word for each condition of a handler.
+    fn may_have_handler(&self, h: &Handler) -> bool {
+        let marks = [h.decorator, h.annotation, h.class_annotation];
+        // A snippet of C# is read as a part of the usual class.
+        let base = if self.language == FlowLanguage::CSharp { &[][..] } else { h.base };
+        let words = [h.callee, base, h.function, h.returns];
+        let parameters = [h.param_type, h.param_name];
+        let has_parameter =
+            parameters.iter().all(|n| n.is_empty()) || parameters.iter().any(|n| has_any(self.words(), n));
+        has_parameter
+            && marks.iter().all(|names| names.is_empty() || has_any(self.marks(), names))
+            && words.iter().all(|names| names.is_empty() || has_any(self.words(), names))
     }
 
     /// Returns true if a text can be the end of a handler that returns a page. In Ruby that is its last expression.
@@ -229,14 +243,30 @@ impl<'t> Trigger<'t> {
         returns && self.has_handler()
     }
 
-    /// Returns true if the file has the last word of one of some paths.
-    fn has_any(&self, paths: &[&'static str]) -> bool {
-        paths.iter().any(|path| self.words().contains(last_of(path)))
-    }
-
     fn words(&self) -> &HashSet<&'t str> {
         self.words.get_or_init(|| words(self.text).map(|w| w.text).collect())
     }
+
+    /// Returns the words of decorators, annotations and attributes.
+    fn marks(&self) -> &HashSet<&'t str> {
+        self.marks.get_or_init(|| {
+            let lines = self.text.split(|b| *b == b'\n');
+            let marked = lines.filter(|line| matches!(line.trim_ascii_start(), [b'@' | b'[', ..] | [b'#', b'[', ..]));
+            let inner = words(self.text).filter(|word| matches!(word.before, Some(b'@' | b'[')));
+            marked.flat_map(words).chain(inner).map(|word| word.text).collect()
+        })
+    }
+}
+
+/// Returns true if the last word of one of some paths is among some words.
+fn has_any(words: &HashSet<&str>, paths: &[&'static str]) -> bool {
+    paths.iter().any(|path| words.contains(last_of(path)))
+}
+
+/// Returns the name that an argument has to be: the text of the condition `^name$`.
+fn name_of(condition: &Condition) -> Option<&'static str> {
+    let name = condition.text?.strip_prefix('^')?.strip_suffix('$')?;
+    name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_').then_some(name)
 }
 
 /// Returns the last word of a path: `get` of `requests.get`, `exec` of `os/exec`.
