@@ -14,6 +14,8 @@ mod format;
 #[path = "src/rules/flow/format.rs"]
 #[expect(dead_code, reason = "the build script uses a part of it")]
 mod knowledge;
+#[path = "src/rules/needs/derive.rs"]
+mod needs;
 #[path = "src/rules/prefilter.rs"]
 #[expect(dead_code, reason = "the build script uses a part of it")]
 mod prefilter;
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=src/rules/calibration.rs");
     println!("cargo::rerun-if-changed=src/rules/flow/format.rs");
     println!("cargo::rerun-if-changed=src/rules/format.rs");
+    println!("cargo::rerun-if-changed=src/rules/needs/derive.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter/pairs.txt");
     println!("cargo::rerun-if-changed=build.rs");
@@ -185,6 +188,12 @@ fn matcher_literals(matcher: Option<&str>) -> impl Iterator<Item = String> + use
     .map(|l| (*l).to_owned())
 }
 
+/// Writes byte strings as a slice.
+fn group_of(texts: &[Vec<u8>]) -> String {
+    let items: Vec<String> = texts.iter().map(|t| format!("b\"{}\"", t.escape_ascii())).collect();
+    format!("&[{}]", items.join(", "))
+}
+
 fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     let text = |s: &str| format!("Cow::Borrowed({s:?})");
     let optional = |s: &Option<String>| s.as_deref().map_or("None".to_owned(), |s| format!("Some({})", text(s)));
@@ -217,6 +226,10 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     let severity = r.audit_severity.as_deref().map_or("None".to_owned(), |s| format!("Some(Severity::{})", name(s)));
     writeln!(out, "is_audit: {}, audit_severity: {severity},", r.profile == format::AUDIT_PROFILE)?;
     writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
+    // Rules that replace harmless values before they match see another text.
+    let needs = if r.harmless.is_empty() { needs::needs(&r.pattern) } else { Vec::new() };
+    let needs: Vec<String> = needs.iter().map(|group| group_of(group)).collect();
+    writeln!(out, "needs: &[{}],", needs.join(", "))?;
     writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;
     writeln!(out, "harmless: {}, guarded_by: {},", list(&r.harmless), list(&r.guarded_by))?;
     writeln!(out, "near_has: {}, near_lacks: {},", list(&r.near_has), list(&r.near_lacks))?;

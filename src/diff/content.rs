@@ -225,7 +225,7 @@ fn width(encoding: Encoding) -> usize {
     }
 }
 
-/// Tells whether, and how, the bytes are UTF-16 or UTF-32.
+/// Returns the encoding of bytes that are UTF-16 or UTF-32.
 fn wide(bytes: &[u8]) -> Option<Encoding> {
     // Two bytes that happen to be there do not make UTF-16: ASCII, and be it line ends and blanks, brings a NUL.
     memchr::memchr(0, bytes)?;
@@ -243,8 +243,8 @@ fn wide(bytes: &[u8]) -> Option<Encoding> {
     encodings.into_iter().filter(|e| bytes.len() >= 4 * width(*e)).find(|encoding| {
         parts.into_iter().any(|part| {
             let seen = Units::count(part, *encoding);
-            // Line ends with a NUL between them are not a text.
-            if seen.visible * 8 < seen.all {
+            // Line ends with a NUL between them are not a text. Blanks behind a text make nothing else of it.
+            if seen.visible == 0 || seen.visible * 8 < seen.all - seen.blank {
                 return false;
             }
             // A few malformed units do not make something else of what is ASCII for the most part.
@@ -261,18 +261,21 @@ struct Units {
     ascii: usize,
     /// Printable ASCII that is not a blank.
     visible: usize,
+    /// Spaces and tabs.
+    blank: usize,
     /// Controls, NUL, U+FFFE, U+FFFF, and what is no character.
     odd: usize,
 }
 
 impl Units {
     fn count(bytes: &[u8], encoding: Encoding) -> Self {
-        let mut seen = Self { all: 0, ascii: 0, visible: 0, odd: 0 };
+        let mut seen = Self { all: 0, ascii: 0, visible: 0, blank: 0, odd: 0 };
         let mut see = |c: Option<char>| {
             seen.all += 1;
             match c {
                 Some('!'..='~') => (seen.ascii, seen.visible) = (seen.ascii + 1, seen.visible + 1),
-                Some('\t' | '\n' | '\r' | ' ') => seen.ascii += 1,
+                Some('\t' | ' ') => (seen.ascii, seen.blank) = (seen.ascii + 1, seen.blank + 1),
+                Some('\n' | '\r') => seen.ascii += 1,
                 Some('\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}') | None => seen.odd += 1,
                 Some(_) => {}
             }
@@ -544,6 +547,9 @@ mod tests {
         for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
             let code = "using System;\r\n// \u{fc}ber \u{1f600}\r\n";
             assert_eq!(judge(&utf16(code, encoding)), Content::Wide(encoding));
+            // Blanks behind a line are not what a file is judged by.
+            let long = format!("rm -rf /\u{202e}x{}\n", " ".repeat(5_000));
+            assert_eq!(judge(&utf16(&long, encoding)), Content::Wide(encoding));
             for text in [code, "\u{feff}x\n", "\u{4e2d}\u{6587}\u{4ee3}\u{7801}\n"] {
                 let marked = format!("\u{feff}{text}");
                 let bytes = utf16(&marked, encoding);

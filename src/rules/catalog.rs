@@ -3,6 +3,7 @@
 use super::format;
 use super::language::Languages;
 use super::lexer::Place;
+use super::needs::Needs;
 use super::prefilter::{Candidate, Prefilter};
 use crate::finding::{Category, Confidence, Severity};
 use std::borrow::Cow;
@@ -32,6 +33,8 @@ pub(crate) struct Rule {
     /// The severity in that profile, if it is another one.
     pub(crate) audit_severity: Option<Severity>,
     pub(crate) pattern: Cow<'static, str>,
+    /// The build script derives it from the pattern; empty for rules of teams.
+    pub(crate) needs: Needs,
     pub(crate) not_pattern: List,
     pub(crate) harmless: List,
     pub(crate) guarded_by: List,

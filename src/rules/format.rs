@@ -82,11 +82,12 @@ pub(crate) struct Rule {
     /// None of these may match in the new file, if the whole file is known.
     #[serde(default)]
     pub(crate) file_lacks: Vec<String>,
-    /// Secret rules only. All of these must match the block around a match: the innermost brackets, or the lines up to
-    /// an empty one. The secret is replaced by the byte 1 there.
+    /// All of these must match the block around a match. Rules for secrets: the innermost brackets, or the lines up to
+    /// an empty one, with the secret replaced by the byte 1. Other rules: the innermost braces or the mapping of YAML,
+    /// with the line that names it, without comments and indentation.
     #[serde(default)]
     pub(crate) near_has: Vec<String>,
-    /// Secret rules only. None of these may match that block.
+    /// None of these may match that block.
     #[serde(default)]
     pub(crate) near_lacks: Vec<String>,
     /// The pattern is compiled only if a line contains one of these exactly, such as `=`. For rules whose literals are
@@ -314,11 +315,6 @@ impl Rule {
         out.extend(self.audit_severity.as_ref().and_then(|s| unknown("audit_severity", s, SEVERITIES)));
         let is_known = |l: &&String| l.as_str() != TSX || self.tree.is_empty();
         out.extend(self.languages.iter().filter(is_known).filter_map(|l| unknown("languages", l, LANGUAGES)));
-        for (key, list) in [("near_has", &self.near_has), ("near_lacks", &self.near_lacks)] {
-            if !list.is_empty() && !self.secret {
-                out.push(Fault::new(key, "needs `secret = true`"));
-            }
-        }
         out.extend(self.checks.iter().filter_map(|c| check_fault(c)));
         out.extend(self.literals.iter().filter_map(|l| literal_fault(l)));
         out.extend(self.matcher_faults());
@@ -353,6 +349,8 @@ impl Rule {
             ("not_pattern", !self.not_pattern.is_empty()),
             ("harmless", !self.harmless.is_empty()),
             ("guarded_by", !self.guarded_by.is_empty()),
+            ("near_has", !self.near_has.is_empty()),
+            ("near_lacks", !self.near_lacks.is_empty()),
             ("line_has", !self.line_has.is_empty()),
             ("secret", self.secret),
             ("decoded", self.decoded),

@@ -1,6 +1,7 @@
 //! Looks at one file: which rules apply, where they match, what becomes of a match.
 
 use super::catalog::{self, FILTER, Matcher};
+use super::language::Languages;
 use super::lexer::{Place, Readings};
 use super::origin::Origins;
 use super::parse::Parse;
@@ -8,6 +9,7 @@ use super::prose::{self, Purpose};
 use super::report::{self, Reporter, Rest, Sighting, ValueOrigin};
 use super::role::{self, Role};
 use super::secret::overlap::{Claim, Spared};
+use super::section::Outline;
 use super::spans::{Lines, Spans};
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
@@ -153,6 +155,20 @@ struct Run<'a> {
     text: &'a [u8],
     readings: Readings<'a>,
     origins: Origins<'a>,
+    /// Its blocks, by the languages of the rules that asked for them.
+    outlines: Vec<(Languages, Outline)>,
+}
+
+impl Run<'_> {
+    /// Returns the blocks of the run as rules for these languages read it.
+    fn outline(&mut self, languages: Languages, of_file: Languages) -> &mut Outline {
+        let at = self.outlines.iter().position(|(known, _)| *known == languages).unwrap_or_else(|| {
+            let outline = Outline::new(self.text, &mut self.readings, languages, of_file);
+            self.outlines.push((languages, outline));
+            self.outlines.len() - 1
+        });
+        &mut self.outlines[at].1
+    }
 }
 
 struct Scan<'a> {
@@ -308,13 +324,18 @@ impl<'a> Scan<'a> {
         compiled.is_guarded(&text[start..])
     }
 
-    /// Returns true if the block around a secret makes it a finding.
+    /// Returns true if the block around a match makes it a finding.
     fn block_fits(&mut self, found: &Match) -> bool {
         let rules = self.reporter.rules;
         let Some(compiled) = rules.compiled(found.rule).filter(|c| c.judges_block()) else { return true };
+        let of_file = self.reporter.languages();
         let (run, offset) = self.run();
         let value = *offset + found.secret.start..*offset + found.secret.end;
-        compiled.block_fits(&block::without(run.text, &value))
+        let rule = rules.rule(found.rule);
+        if rule.secret {
+            return compiled.block_fits(&block::without(run.text, &value));
+        }
+        run.outline(rule.languages, of_file).fits(found.rule, value.end.saturating_sub(1), |b| compiled.block_fits(b))
     }
 
     /// Remembers what a rule that knows the issuer lets be.
@@ -381,7 +402,7 @@ impl<'a> Scan<'a> {
         self.run.get_or_insert_with(|| {
             let (text, offset) = file.text().and_then(|t| t.new.around(block.text)).unwrap_or((block.text, 0));
             let readings = Readings::new(text, languages, is_whole);
-            (Run { text, readings, origins: Origins::new(text, languages) }, offset)
+            (Run { text, readings, origins: Origins::new(text, languages), outlines: Vec::new() }, offset)
         })
     }
 

@@ -205,6 +205,7 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         is_audit: r.profile == format::AUDIT_PROFILE,
         audit_severity: r.audit_severity.as_deref().and_then(Severity::parse),
         pattern: text(&r.pattern),
+        needs: &[],
         not_pattern: list(&r.not_pattern),
         harmless: list(&r.harmless),
         guarded_by: list(&r.guarded_by),

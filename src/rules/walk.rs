@@ -5,6 +5,7 @@
 use super::catalog::{Filter, Fix, List, Matcher, Rule};
 use super::check;
 use super::expression::{Expression, compile};
+use super::needs::Lowered;
 use super::secret::{Candidate, published};
 use super::{MARK, RuleSet};
 use regex::bytes::Regex;
@@ -224,6 +225,8 @@ pub(super) struct Scratch {
     seen: Vec<Seen>,
     /// The rules that the current walk has seen.
     touched: Vec<u16>,
+    /// The window of the current walk that was looked at last.
+    lowered: Lowered,
 }
 
 /// A text to walk, and what follows it in its file.
@@ -259,6 +262,7 @@ pub(super) fn walk(
     for rule in scratch.touched.drain(..) {
         scratch.seen[usize::from(rule)] = Seen::NOT;
     }
+    scratch.lowered = Lowered::default();
     let text = &hay.all[..hay.length];
     let mut walk = Walk { rules, hay, text, scratch, line: 0..0, line_end: 0, line_index: 0, counted: 0 };
     filter.prefilter.scan(text, |literal, at| {
@@ -313,6 +317,9 @@ impl Walk<'_> {
         seen.until = window.end;
         let has = |sign: &[u8]| memchr::memmem::find(&self.text[window.clone()], sign).is_some();
         if !rule.line_has.is_empty() && !rule.line_has.iter().any(|s| has(s.as_bytes())) {
+            return;
+        }
+        if !self.scratch.lowered.meets(rule.needs, self.text, &window) {
             return;
         }
         let Some(compiled) = self.rules.compiled(index) else { return };

@@ -5,6 +5,7 @@ use super::named::Seeker;
 use super::value::{self, Tier};
 use super::{Found, rank};
 use crate::rules::catalog::{FILTER, Filter, Matcher, Rule};
+use crate::rules::needs::Lowered;
 use crate::rules::secret::{self, Candidate, overlap, words};
 use crate::rules::{RuleSet, check};
 use std::ops::Range;
@@ -31,6 +32,7 @@ pub(super) fn find<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>
         seen: Vec::new(),
         line: 0..0,
         line_end: 0,
+        lowered: Lowered::default(),
         started: false,
         seeker: Seeker::new(text),
         values: Vec::new(),
@@ -57,6 +59,7 @@ struct Sweep<'a, 'r> {
     seen: Vec<Seen>,
     line: Range<usize>,
     line_end: usize,
+    lowered: Lowered,
     started: bool,
     seeker: Seeker<'a>,
     values: Vec<Range<usize>>,
@@ -102,7 +105,8 @@ impl<'r> Sweep<'_, 'r> {
         };
         seen.until = window.end;
         let has = |sign: &[u8]| memchr::memmem::find(&self.text[window.clone()], sign).is_some();
-        if rule.line_has.is_empty() || rule.line_has.iter().any(|s| has(s.as_bytes())) {
+        let has_sign = rule.line_has.is_empty() || rule.line_has.iter().any(|s| has(s.as_bytes()));
+        if has_sign && self.lowered.meets(rule.needs, self.text, &window) {
             self.search(index, rule, window);
         }
     }

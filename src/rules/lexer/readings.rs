@@ -49,6 +49,19 @@ impl<'t> Readings<'t> {
         place == Place::Any || is_in_code || lexers.any(|(_, lexer)| place.admits(lexer.place_at(at)))
     }
 
+    /// Returns true if a byte stands in a comment of every syntax of these languages. Without languages, of every syntax.
+    pub(in crate::rules) fn is_comment(&mut self, languages: Languages, at: usize) -> bool {
+        let is_read = |read: &Languages| languages.is_empty() || read.overlaps(languages);
+        let mut lexers = self.lexers.iter_mut().filter(|(read, _)| is_read(read)).peekable();
+        lexers.peek().is_some() && lexers.all(|(_, lexer)| lexer.place_at(at) == Place::Comment)
+    }
+
+    /// Returns true if a byte is code in one of the syntaxes of these languages. Without languages, in any syntax.
+    pub(in crate::rules) fn is_code(&mut self, languages: Languages, at: usize) -> bool {
+        let is_read = |read: &Languages| languages.is_empty() || read.overlaps(languages);
+        self.lexers.iter_mut().any(|(read, lexer)| is_read(read) && lexer.place_at(at) == Place::Code)
+    }
+
     /// Returns true if a byte stands in a comment of one of the syntaxes, or if one of them has no known comments.
     pub(in crate::rules) fn may_be_comment(&mut self, at: usize) -> bool {
         let is_one = |lexer: &mut Lexer<'t>| !lexer.knows_comments() || lexer.place_at(at) == Place::Comment;

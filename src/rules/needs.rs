@@ -1,0 +1,69 @@
+//! Words that a line must have for a pattern to match it: looking for them costs much less than compiling the pattern.
+
+#[cfg(test)]
+mod derive;
+
+use std::ops::Range;
+
+/// Groups of lowercase texts; a line needs at least one text of each group, in any case.
+pub(crate) type Needs = &'static [&'static [&'static [u8]]];
+
+/// The part of a text that was looked at last, in lowercase.
+#[derive(Debug, Default)]
+pub(super) struct Lowered {
+    window: Range<usize>,
+    text: Vec<u8>,
+}
+
+impl Lowered {
+    /// Returns true if a part of a text has what a pattern needs. All calls are about the same text.
+    pub(super) fn meets(&mut self, needs: Needs, text: &[u8], window: &Range<usize>) -> bool {
+        if needs.is_empty() {
+            return true;
+        }
+        if self.window != *window {
+            self.text.clear();
+            self.text.extend(text[window.clone()].iter().map(u8::to_ascii_lowercase));
+            self.window = window.clone();
+        }
+        let has = |word: &&[u8]| memchr::memmem::find(&self.text, word).is_some();
+        needs.iter().all(|group| group.iter().any(has))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::catalog::{Matcher, RULES};
+    use crate::rules::expression::compile;
+
+    /// The expression itself, compiled, is what the words are held against.
+    #[test]
+    fn a_line_that_matches_has_what_its_pattern_needs() {
+        let (mut lines, mut filtered) = (0, 0);
+        for rule in RULES.iter().filter(|r| r.matcher == Matcher::Pattern) {
+            let pattern = compile(&rule.pattern, false).unwrap();
+            for other in RULES.iter() {
+                let samples = [other.bad.as_deref(), other.good.as_deref()];
+                for line in samples.into_iter().flatten().flat_map(str::lines) {
+                    let text = line.as_bytes();
+                    let meets = Lowered::default().meets(rule.needs, text, &(0..text.len()));
+                    let is_match = std::ptr::eq(rule, other) && pattern.is_match(text);
+                    assert!(meets || !is_match, "{} needs {:?}, and matches {line}", rule.id, rule.needs);
+                    lines += 1;
+                    filtered += usize::from(!meets);
+                }
+            }
+        }
+        assert!(filtered * 10 > lines * 9, "{filtered} of {lines} lines need no pattern");
+    }
+
+    #[test]
+    fn the_case_of_letters_does_not_count_and_each_window_is_read_anew() {
+        let text = b"aB = EVAL(x)\n";
+        let mut lowered = Lowered::default();
+        assert!(lowered.meets(&[&[b"eval("], &[b"ab", b"zz"]], text, &(0..text.len())));
+        assert!(!lowered.meets(&[&[b"ab"]], text, &(3..text.len())));
+        assert!(lowered.meets(&[], text, &(0..0)));
+    }
+}

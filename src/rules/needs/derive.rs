@@ -1,0 +1,145 @@
+//! Derives from a pattern the texts without which it cannot match. The build script uses it.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// The most texts of a group.
+const TEXTS: usize = 24;
+/// The most groups that are kept, those with the longest texts.
+const GROUPS: usize = 5;
+/// Single bytes of which more than this are possible are met by most lines.
+const BYTES: usize = 4;
+
+/// Texts in lowercase, one of which has to be there.
+pub(super) type Group = Vec<Vec<u8>>;
+
+/// Returns the groups of a pattern, each of which every match has a text of. None for a pattern that is wrong.
+pub(super) fn needs(pattern: &str) -> Vec<Group> {
+    let parser = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern);
+    let mut groups = parser.map_or_else(|_| Vec::new(), |hir| of(&hir));
+    groups.retain(|g| worth(g) > 1 || g.len() <= BYTES);
+    groups.sort_by(|a, b| (worth(b), a.len()).cmp(&(worth(a), b.len())));
+    groups.dedup();
+    groups.truncate(GROUPS);
+    groups
+}
+
+/// Returns the length of the shortest text of a group.
+fn worth(group: &Group) -> usize {
+    group.iter().map(Vec::len).min().unwrap_or(0)
+}
+
+fn of(hir: &Hir) -> Vec<Group> {
+    match hir.kind() {
+        HirKind::Capture(capture) => of(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => of(&repetition.sub),
+        HirKind::Concat(parts) => of_sequence(parts),
+        HirKind::Alternation(branches) => of_alternatives(branches).into_iter().collect(),
+        _ => whole(hir).filter(|group| worth(group) > 0).into_iter().collect(),
+    }
+}
+
+/// Joins neighbours whose texts are all known, and takes what each of the others needs.
+fn of_sequence(parts: &[Hir]) -> Vec<Group> {
+    let mut out = Vec::new();
+    let mut run: Group = vec![Vec::new()];
+    for part in parts {
+        if let Some(joined) = whole(part).and_then(|texts| product(&run, &texts)) {
+            run = joined;
+            continue;
+        }
+        out.push(std::mem::replace(&mut run, vec![Vec::new()]));
+        match whole(part) {
+            Some(texts) => run = texts,
+            None => out.extend(of(part)),
+        }
+    }
+    out.push(run);
+    out.retain(|group| worth(group) > 0);
+    out
+}
+
+/// Returns the best groups of all branches as one; `None` if a branch needs nothing.
+fn of_alternatives(branches: &[Hir]) -> Option<Group> {
+    let mut out = Group::new();
+    for branch in branches {
+        let best = of(branch).into_iter().max_by_key(|g| (worth(g), usize::MAX - g.len()))?;
+        out.extend(best);
+        out.sort();
+        out.dedup();
+    }
+    (out.len() <= TEXTS && worth(&out) > 0).then_some(out)
+}
+
+/// Returns all texts that an expression matches, in lowercase, if they are few. A look at the surroundings has no text.
+fn whole(hir: &Hir) -> Option<Group> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Some(vec![Vec::new()]),
+        HirKind::Literal(literal) => Some(vec![literal.0.to_ascii_lowercase()]),
+        HirKind::Class(class) => bytes(class),
+        HirKind::Capture(capture) => whole(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.max == Some(1) => {
+            let mut texts = whole(&repetition.sub)?;
+            texts.extend((repetition.min == 0).then(Vec::new));
+            distinct(texts)
+        }
+        HirKind::Repetition(_) => None,
+        HirKind::Concat(parts) => parts.iter().try_fold(vec![Vec::new()], |texts, part| product(&texts, &whole(part)?)),
+        HirKind::Alternation(branches) => {
+            let all = branches.iter().map(whole).collect::<Option<Vec<Group>>>()?;
+            distinct(all.concat())
+        }
+    }
+}
+
+/// Returns the bytes of a class in lowercase, if they are few.
+fn bytes(class: &Class) -> Option<Group> {
+    let ranges: Vec<(u32, u32)> = match class {
+        Class::Bytes(c) => c.ranges().iter().map(|r| (u32::from(r.start()), u32::from(r.end()))).collect(),
+        Class::Unicode(c) => c.ranges().iter().map(|r| (u32::from(r.start()), u32::from(r.end()))).collect(),
+    };
+    let count: u32 = ranges.iter().map(|(from, to)| to - from + 1).sum();
+    if count as usize > 2 * BYTES {
+        return None;
+    }
+    let chars = ranges.into_iter().flat_map(|(from, to)| from..=to);
+    // Bytes beyond ASCII stand for themselves in one kind of class, and for a character in the other.
+    let one = |c: u32| u8::try_from(c).ok().filter(u8::is_ascii).map(|b| vec![b.to_ascii_lowercase()]);
+    distinct(chars.map(one).collect::<Option<Group>>()?).filter(|texts| texts.len() <= BYTES)
+}
+
+/// Returns each text of the first group followed by each of the second, if they are few.
+fn product(first: &Group, second: &Group) -> Option<Group> {
+    if first.len() * second.len() > TEXTS {
+        return None;
+    }
+    let joined = |a: &Vec<u8>, b: &Vec<u8>| [a.as_slice(), b.as_slice()].concat();
+    distinct(first.iter().flat_map(|a| second.iter().map(move |b| joined(a, b))).collect())
+}
+
+fn distinct(mut texts: Group) -> Option<Group> {
+    texts.sort();
+    texts.dedup();
+    (texts.len() <= TEXTS).then_some(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(pattern: &str) -> Vec<String> {
+        let group = |g: Group| g.iter().map(|t| String::from_utf8_lossy(t).into_owned()).collect::<Vec<_>>().join("|");
+        needs(pattern).into_iter().map(group).collect()
+    }
+
+    #[test]
+    fn what_every_match_has_is_needed() {
+        assert_eq!(shown(r"\beval\s*\("), ["eval", "("]);
+        assert_eq!(shown(r"(?i)pass(?:word|wd)?\s*[:=]"), ["pass|passwd|password", ":|="]);
+        assert_eq!(shown(r"(?:a+b|cd*)e?x"), ["b|c", "ex|x"]);
+        assert_eq!(shown(r"^\s*(?P<secret>gh[ps]_[0-9]{36})$"), ["ghp_|ghs_"]);
+        assert_eq!(shown(r"[a-z]+x?"), Vec::<String>::new());
+        assert_eq!(shown(r"(?:one)?(?:two|\d)three{2,}"), ["thre", "e"]);
+        assert_eq!(shown(r"a(?:b|)c"), ["abc|ac"]);
+    }
+}

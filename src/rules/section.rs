@@ -1,0 +1,384 @@
+//! The block of a configuration that a line belongs to: a pair of braces, or a mapping of YAML.
+//!
+//! Rules that judge one setting by its neighbours search this text. It has no comments, no empty lines and no
+//! indentation, and its lines end with `\n`, so that the layout of a file changes no answer.
+
+use super::MARK;
+use super::language::Languages;
+use super::lexer::Readings;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Braces nested deeper than this are text of the block at this depth: each level is searched on its own, so the work
+/// on a file is at most this many times its length.
+const DEPTH: usize = 32;
+/// The most bytes of the text that names a pair of braces.
+const NAME: usize = 256;
+
+/// The text of a file without comments and layout, and its blocks.
+#[derive(Debug)]
+pub(super) struct Outline {
+    text: Vec<u8>,
+    lines: Vec<Line>,
+    /// The pieces of the file that were kept, in order: where each starts in the file and in `text`.
+    pieces: Vec<(usize, usize)>,
+    blocks: Blocks,
+    /// Answers by rule and block.
+    answers: HashMap<(u16, usize), bool>,
+}
+
+/// A line of the outline: where it starts, and the column of its first byte in the file.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    start: usize,
+    indent: usize,
+}
+
+#[derive(Debug)]
+enum Blocks {
+    Braces(Vec<Braces>),
+    Yaml(Vec<Node>),
+}
+
+/// A pair of braces, in bytes of the outline's text.
+#[derive(Clone, Debug)]
+struct Braces {
+    /// The text that names it, such as `location /files` or the key of the list that it is an item of.
+    name: Range<usize>,
+    open: usize,
+    /// Behind the closing brace.
+    close: usize,
+    parent: Option<usize>,
+}
+
+/// A line of YAML in the tree that indentation makes.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// Twice the column, and one more for an item of a list: its parent may stand in the same column.
+    depth: usize,
+    /// The line above with less depth.
+    parent: Option<usize>,
+    /// The first line below that is not deeper.
+    end: usize,
+}
+
+/// A block: its lines or braces, and the line that names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Section {
+    header: Range<usize>,
+    body: Range<usize>,
+}
+
+impl Outline {
+    /// Reads a text. `languages` are those of the rule, which decide what a comment is; `of_file` those of the file.
+    pub(super) fn new(text: &[u8], readings: &mut Readings<'_>, languages: Languages, of_file: Languages) -> Self {
+        let mut out = Self {
+            text: Vec::with_capacity(text.len()),
+            lines: Vec::new(),
+            pieces: Vec::new(),
+            blocks: Blocks::Yaml(Vec::new()),
+            answers: HashMap::new(),
+        };
+        let is_yaml = of_file.any_of(&["yaml"]);
+        let mut braces = Stack::default();
+        let mut start = if text.starts_with(MARK) { MARK.len() } else { 0 };
+        while start < text.len() {
+            let end = memchr::memchr2(b'\n', b'\r', &text[start..]).map_or(text.len(), |i| start + i);
+            out.line(text, start..end, readings, languages, &mut braces);
+            start = end + 1;
+        }
+        out.blocks = if is_yaml { Blocks::Yaml(out.nodes()) } else { Blocks::Braces(braces.finish(out.text.len())) };
+        out
+    }
+
+    /// Adds what a line of the file has besides comments and blanks at its ends.
+    fn line(
+        &mut self,
+        text: &[u8],
+        line: Range<usize>,
+        readings: &mut Readings<'_>,
+        languages: Languages,
+        braces: &mut Stack,
+    ) {
+        let blanks = text[line.clone()].iter().take_while(|b| b.is_ascii_whitespace()).count();
+        let at = self.text.len();
+        let mut in_piece = false;
+        let mut is_quoted = None;
+        for i in line.start + blanks..line.end {
+            if readings.is_comment(languages, i) || (languages.is_empty() && opens_comment(text, &line, i, is_quoted)) {
+                if !languages.is_empty() {
+                    in_piece = false;
+                    continue;
+                }
+                break;
+            }
+            if !in_piece {
+                if self.text.len() > at {
+                    self.text.push(b' ');
+                } else if text[i].is_ascii_whitespace() {
+                    continue;
+                }
+                self.pieces.push((i, self.text.len()));
+                in_piece = true;
+            }
+            match (text[i], is_quoted) {
+                (quote @ (b'"' | b'\''), None) => is_quoted = Some(quote),
+                (quote, Some(open)) if quote == open => is_quoted = None,
+                (brace @ (b'{' | b'}'), _) if readings.is_code(languages, i) => braces.take(brace, &self.text),
+                _ => {}
+            }
+            self.text.push(text[i]);
+        }
+        let kept = self.text[at..].trim_ascii_end().len();
+        self.text.truncate(at + kept);
+        if kept > 0 {
+            self.lines.push(Line { start: at, indent: blanks });
+            self.text.push(b'\n');
+        }
+    }
+
+    /// Makes the tree of lines by indentation. `---` and `...` end a document.
+    fn nodes(&self) -> Vec<Node> {
+        let mut nodes: Vec<Node> = Vec::with_capacity(self.lines.len());
+        let mut open: Vec<usize> = Vec::new();
+        for (i, line) in self.lines.iter().enumerate() {
+            let text = &self.text[line.start..];
+            let is_mark = line.indent == 0 && (text.starts_with(b"---") || text.starts_with(b"..."));
+            let depth = 2 * line.indent + usize::from(dash(text) > 0);
+            while let Some(last) = open.pop_if(|last| is_mark || nodes[*last].depth >= depth) {
+                nodes[last].end = i;
+            }
+            nodes.push(Node { depth, parent: open.last().copied(), end: self.lines.len() });
+            open.push(i);
+        }
+        nodes
+    }
+
+    /// Returns true if the block around a byte of the file fits, by an answer that is computed once for each block.
+    pub(super) fn fits(&mut self, rule: u16, at: usize, fits: impl FnOnce(&[u8]) -> bool) -> bool {
+        let at = self.place_of(at);
+        let section = self.section(at);
+        let key = (rule, section.body.start);
+        if let Some(known) = self.answers.get(&key) {
+            return *known;
+        }
+        let mut text = self.text[section.header].to_vec();
+        text.extend_from_slice(&self.text[section.body]);
+        let answer = fits(&text);
+        self.answers.insert(key, answer);
+        answer
+    }
+
+    /// Returns where a byte of the file stands in the outline's text.
+    fn place_of(&self, at: usize) -> usize {
+        let i = self.pieces.partition_point(|(origin, _)| *origin <= at);
+        let Some((origin, start)) = i.checked_sub(1).and_then(|i| self.pieces.get(i)) else { return 0 };
+        let next = self.pieces.get(i).map_or(self.text.len(), |(_, start)| *start);
+        (start + (at - origin)).min(next.saturating_sub(1))
+    }
+
+    /// Returns the block that a byte of the outline's text belongs to.
+    fn section(&self, at: usize) -> Section {
+        match &self.blocks {
+            Blocks::Braces(all) => self.braces(all, at),
+            Blocks::Yaml(nodes) => self.mapping(nodes, at),
+        }
+    }
+
+    /// Returns the innermost braces around a byte, or the whole text.
+    fn braces(&self, all: &[Braces], at: usize) -> Section {
+        let mut next = all.partition_point(|b| b.open <= at).checked_sub(1);
+        while let Some(i) = next {
+            if at < all[i].close {
+                return Section { header: all[i].name.clone(), body: all[i].open..all[i].close };
+            }
+            next = all[i].parent;
+        }
+        Section { header: 0..0, body: 0..self.text.len() }
+    }
+
+    fn line_of(&self, at: usize) -> usize {
+        self.lines.partition_point(|l| l.start <= at).saturating_sub(1)
+    }
+
+    /// Returns the mapping of YAML that a line belongs to, or the item of a list, and the line that names it.
+    fn mapping(&self, nodes: &[Node], at: usize) -> Section {
+        let line = self.line_of(at);
+        let Some(node) = nodes.get(line) else { return Section { header: 0..0, body: 0..self.text.len() } };
+        let is_item = node.depth % 2 == 1;
+        let item = if is_item { Some(line) } else { node.parent.filter(|p| nodes[*p].depth % 2 == 1) };
+        // The first key of an item stands on the line of its dash.
+        let item = item.filter(|i| *i == line || self.content(*i) == self.lines[line].indent);
+        let (parent, lines) = match (item, node.parent) {
+            (Some(item), _) => (nodes[item].parent, item..nodes[item].end),
+            (None, Some(parent)) => (Some(parent), parent + 1..nodes[parent].end),
+            (None, None) => (None, self.document(nodes, line)),
+        };
+        let header = parent.map_or(0..0, |p| self.text_of(&(p..p + 1)));
+        Section { header, body: self.text_of(&lines) }
+    }
+
+    /// Returns the column of the content behind the dash of an item.
+    fn content(&self, line: usize) -> usize {
+        self.lines[line].indent + dash(&self.text[self.lines[line].start..])
+    }
+
+    /// Returns the lines of the document that a line at the top belongs to.
+    fn document(&self, nodes: &[Node], line: usize) -> Range<usize> {
+        let is_mark = |i: &usize| {
+            let text = &self.text[self.lines[*i].start..];
+            nodes[*i].parent.is_none() && (text.starts_with(b"---") || text.starts_with(b"..."))
+        };
+        let start = (0..=line).rev().find(is_mark).unwrap_or(0);
+        let end = (line + 1..self.lines.len()).find(is_mark).unwrap_or(self.lines.len());
+        start..end
+    }
+
+    fn text_of(&self, lines: &Range<usize>) -> Range<usize> {
+        let start = |line: usize| self.lines.get(line).map_or(self.text.len(), |l| l.start);
+        start(lines.start)..start(lines.end)
+    }
+}
+
+/// Returns the bytes before the content of a list item: the dash and its blanks; 0 for other lines.
+fn dash(line: &[u8]) -> usize {
+    match line {
+        [b'-', b' ' | b'\t', ..] => 1 + line[1..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count(),
+        [b'-'] | [b'-', b'\n', ..] => 2,
+        _ => 0,
+    }
+}
+
+/// Returns true for a `#` outside of quotes that starts a word: in files whose language is not known, a comment.
+fn opens_comment(text: &[u8], line: &Range<usize>, at: usize, is_quoted: Option<u8>) -> bool {
+    text[at] == b'#' && is_quoted.is_none() && (at == line.start || text[at - 1].is_ascii_whitespace())
+}
+
+/// The braces that are open while a text is read.
+#[derive(Debug, Default)]
+struct Stack {
+    all: Vec<Braces>,
+    open: Vec<usize>,
+    /// Braces that are open beyond [`DEPTH`].
+    deeper: usize,
+    /// The pair that was closed last.
+    closed: Option<usize>,
+}
+
+impl Stack {
+    /// Notices a brace behind the text that was read so far.
+    fn take(&mut self, brace: u8, text: &[u8]) {
+        let at = text.len();
+        match brace {
+            b'{' if self.open.len() >= DEPTH => self.deeper += 1,
+            b'{' => {
+                let braces =
+                    Braces { name: self.name(text), open: at, close: usize::MAX, parent: self.open.last().copied() };
+                self.open.push(self.all.len());
+                self.all.push(braces);
+            }
+            _ if self.deeper > 0 => self.deeper -= 1,
+            _ => {
+                if let Some(last) = self.open.pop() {
+                    self.all[last].close = at + 1;
+                    self.closed = Some(last);
+                }
+            }
+        }
+    }
+
+    /// Returns the text that names a pair which opens behind `text`. Items of a list have the name of the list.
+    fn name(&self, text: &[u8]) -> Range<usize> {
+        let is_opener = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'[' | b'(');
+        let mut end = text.len() - text.iter().rev().take_while(|b| is_opener(b)).count();
+        if let Some(before) = text[..end].strip_suffix(b",") {
+            let before = before.trim_ascii_end();
+            let sibling = self.closed.map(|i| &self.all[i]).filter(|b| b.close == before.len());
+            if let Some(sibling) = sibling {
+                return sibling.name.clone();
+            }
+            end = before.len();
+        }
+        let from = end.saturating_sub(NAME);
+        let is_end = |b: &u8| matches!(b, b'\n' | b';' | b'{' | b'}');
+        let start = text[from..end].iter().rposition(is_end).map_or(from, |i| from + i + 1);
+        let blanks = text[start..end].iter().take_while(|b| b.is_ascii_whitespace()).count();
+        start + blanks..text.len()
+    }
+
+    /// Returns all pairs; those without an end go to the end of the text.
+    fn finish(mut self, length: usize) -> Vec<Braces> {
+        for last in self.open {
+            self.all[last].close = length;
+        }
+        self.all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the block around the first `HERE` of a file.
+    fn block(path: &str, text: &str) -> String {
+        let of_file = Languages::of(path.as_bytes(), b"");
+        let mut readings = Readings::new(text.as_bytes(), of_file, true);
+        let mut outline = Outline::new(text.as_bytes(), &mut readings, of_file, of_file);
+        let mut out = Vec::new();
+        outline.fits(0, text.find("HERE").unwrap(), |text| {
+            out = text.to_vec();
+            true
+        });
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn hid_01_to_10_layout_and_comments_are_not_part_of_a_block_in_braces() {
+        let expected = "ingress {\nfrom_port = 22\ncidr = \"HERE\"\n}";
+        for text in [
+            "ingress {\n  from_port = 22\n  cidr = \"HERE\"\n}\negress {\n}\n".to_owned(),
+            "egress {\r}\ringress {\r  from_port = 22 # {\r\r  cidr = \"HERE\"\r}\r".to_owned(),
+            format!("ingress {{{0}\n{0}from_port = 22{0}\n# }}\n{0}cidr = \"HERE\" # {0}\n}}\n", " ".repeat(20_000)),
+            "ingress { # } egress\n /* } */ from_port = 22\n/*\n}\n*/\ncidr = \"HERE\"\n}".to_owned(),
+        ] {
+            assert_eq!(block("a.tf", &text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_line_above_names_a_block_whose_brace_stands_alone() {
+        assert_eq!(
+            block("a.json", "{\n\"Egress\": [\n{ \"a\": \"HERE\" }\n]\n}"),
+            "\"Egress\": [\n{ \"a\": \"HERE\" }"
+        );
+        let line = r#"{"x": {"b": 1}, "a": "HERE", "y": "}"}"#;
+        assert_eq!(block("a.json", line), line);
+        let list = "egress = [\n{ a = 1 }, { a = 2 },\n  {\n a = HERE }]\n";
+        assert_eq!(block("a.tf", list), "egress = [\n{\na = HERE }");
+        assert_eq!(block("a.conf", "server { location /a { alias HERE; } }"), "location /a { alias HERE; }");
+        assert_eq!(block("a.tf", "a = HERE\n"), "a = HERE\n");
+        assert_eq!(block("a.tf", "x {\na = HERE\n"), "x {\na = HERE\n");
+    }
+
+    #[test]
+    fn a_mapping_of_yaml_ends_where_its_indentation_ends() {
+        let item = "In:\n- Proto: tcp\nPort: 22\nIp: HERE\nMore:\n- x\n";
+        for text in [
+            "R:\n  In:\n    - Proto: udp\n      Ip: a\n    # x\n    - Proto: tcp\n      Port: 22 # y\n      Ip: HERE\n      \
+             More:\n        - x\n    - Proto: z\n  Out:\n",
+            "R:\n  In:\n  - Proto: udp\n    Ip: a\n\n  -   Proto: tcp\n      Port: 22\n\n      Ip: HERE\n      More:\n      - x\n",
+        ] {
+            assert_eq!(block("a.yaml", text).replace("-   ", "- "), item, "{text}");
+        }
+        assert_eq!(block("a.yaml", "add:\n- HERE\n- b\ndrop:\n- c\n"), "add:\n- HERE\n");
+        assert_eq!(block("a.yaml", "hostPath:\n  type: x\n  path: HERE\nb: 1\n"), "hostPath:\ntype: x\npath: HERE\n");
+        assert_eq!(block("a.yaml", "a: 1\n---\nb:\n  c: 1\nd: HERE\n---\ne: 1\n"), "---\nb:\nc: 1\nd: HERE\n");
+    }
+
+    #[test]
+    fn braces_nested_deeper_than_the_limit_belong_to_the_block_above() {
+        let text = format!("{}HERE{}", "{ ".repeat(DEPTH + 3), "} ".repeat(DEPTH + 3));
+        let found = block("a.tf", &text);
+        assert!(found.matches('{').count() >= 4 && found.contains("HERE"), "{found}");
+    }
+}
