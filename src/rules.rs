@@ -11,6 +11,7 @@ mod catalog;
 mod change;
 mod check;
 mod decode;
+mod elide;
 pub mod eval;
 mod expression;
 pub mod flow;

@@ -15,7 +15,7 @@ pub(crate) use outline::{languages_of, outline};
 pub(crate) use place::Place;
 use std::collections::VecDeque;
 use within::Inner;
-pub(super) use {outline::comment, readings::Readings};
+pub(super) use {outline::comment, outline::not_code, readings::Readings};
 
 /// How a string says that its end is not yet the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Parses files for the rules that need a syntax tree, within limits of size, work and time.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 use tree_sitter::{Language, ParseOptions, Parser, Tree};
 
@@ -47,8 +47,15 @@ pub(super) fn tree_or(known: Option<&Parse<'_>>, grammar: &Language, text: &[u8]
 
 /// Parses a text. `None`: a limit of work or time ended the parser.
 pub(super) fn tree(language: &Language, text: &[u8]) -> Option<Tree> {
+    tree_of_parts(language, text, &[])
+}
+
+/// Parses the parts of a text, in order, as if nothing stood between them; without parts, the whole text.
+pub(super) fn tree_of_parts(language: &Language, text: &[u8], parts: &[Range<usize>]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(language).ok()?;
+    parser.set_included_ranges(&points(text, parts)).ok()?;
+    let size = if parts.is_empty() { text.len() } else { parts.iter().map(Range::len).sum() };
     let mut steps = STEPS + text.len() / BYTES_PER_STEP;
     let end = Instant::now() + TIME + TIME_PER_BYTE * u32::try_from(text.len()).unwrap_or(u32::MAX);
     let mut stop = |_: &tree_sitter::ParseState| {
@@ -59,6 +66,24 @@ pub(super) fn tree(language: &Language, text: &[u8]) -> Option<Tree> {
     let started = Instant::now();
     let tree = parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options));
     // `benches/compare` adds them up.
-    tracing::debug!(bytes = text.len(), us = started.elapsed().as_micros(), "parsed");
+    tracing::debug!(bytes = size, of = text.len(), us = started.elapsed().as_micros(), "parsed");
     tree
+}
+
+/// Returns ranges of bytes with their rows and columns.
+fn points(text: &[u8], parts: &[Range<usize>]) -> Vec<tree_sitter::Range> {
+    let (mut at, mut row, mut line) = (0, 0, 0);
+    let mut point_of = |to: usize| {
+        let passed = &text[at..to];
+        row += memchr::memchr_iter(b'\n', passed).count();
+        line = memchr::memrchr(b'\n', passed).map_or(line, |i| at + i + 1);
+        at = to;
+        tree_sitter::Point { row, column: to - line }
+    };
+    let mut out = Vec::with_capacity(parts.len());
+    for part in parts {
+        let (start_point, end_point) = (point_of(part.start), point_of(part.end));
+        out.push(tree_sitter::Range { start_byte: part.start, end_byte: part.end, start_point, end_point });
+    }
+    out
 }

@@ -100,6 +100,7 @@ fn reading(
         placed: None,
         parse: None,
         is_tree_partial: false,
+        is_followed: None,
         reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
     let from = scan.reporter.count();
@@ -198,6 +199,8 @@ struct Scan<'a> {
     parse: Option<Parse<'a>>,
     /// A limit ended the search for matches of structural rules.
     is_tree_partial: bool,
+    /// The data of the file is followed, once that is known.
+    is_followed: Option<bool>,
     reporter: Reporter<'a>,
 }
 

@@ -31,6 +31,8 @@ const MAX_WORK: usize = 20_000_000;
 /// The longest time for a file. A rule that searches below a node that it found above or beside another one takes more time
 /// than its work says. Usual files take milliseconds. A build without optimization is more than ten times slower.
 const TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 2 });
+/// The kinds of the root of a tree. A built-in rule that names one searches the whole file.
+const ROOTS: &[&str] = &["program", "module", "source_file", "translation_unit", "compilation_unit"];
 /// The key of a rule that searches beyond the nodes next to a node.
 const STOP_BY: &str = "stopBy";
 /// Units of work for a match that searches only the nodes next to a node, and bytes of its text for one more.
@@ -48,6 +50,8 @@ pub(super) struct StructuralRule {
     is_built_in: bool,
     /// The rule searches all nodes below, above or beside a node.
     is_deep: bool,
+    /// The rule searches the whole file for what a match needs.
+    needs_file: bool,
 }
 
 impl fmt::Debug for StructuralRule {
@@ -112,10 +116,15 @@ struct Visited<'t> {
 impl Parsed {
     /// Parses a text. `None`: it is too large, or a limit ended the parser. `is_whole`: the text is a whole file.
     pub(super) fn new(text: &str, language: TreeLanguage, is_whole: bool) -> Option<Self> {
+        Self::of_parts(text, &[], language, is_whole)
+    }
+
+    /// Parses the parts of a text, in order; without parts, the whole text.
+    pub(super) fn of_parts(text: &str, parts: &[Range<usize>], language: TreeLanguage, is_whole: bool) -> Option<Self> {
         if !parse::is_bounded(text.as_bytes()) {
             return None;
         }
-        let tree = parse::tree(&language.grammar(), text.as_bytes())?;
+        let tree = parse::tree_of_parts(&language.grammar(), text.as_bytes(), parts)?;
         Some(Self { tree: AstGrep::doc(StrDoc { src: text.to_owned(), lang: language, tree }), is_whole })
     }
 
@@ -175,6 +184,12 @@ impl Parsed {
     }
 }
 
+/// Returns true if the YAML of a rule names a kind of nodes.
+fn rule_names(yaml: &str, kind: &str) -> bool {
+    let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    yaml.match_indices("kind: ").any(|(at, key)| yaml[at + key.len()..].strip_prefix(kind).is_some_and(is_end))
+}
+
 /// Returns true if a range touches one of several, which are in order.
 fn touches(ranges: &[Range<usize>], one: &Range<usize>) -> bool {
     let first = ranges.partition_point(|r| r.end < one.start);
@@ -196,7 +211,7 @@ impl StructuralRule {
             kinds.iter().for_each(|kind| known[kind] = true);
             known.into_boxed_slice()
         });
-        Ok(Self { config, kinds, is_built_in: false, is_deep: text.contains(STOP_BY) })
+        Ok(Self { config, kinds, is_built_in: false, is_deep: text.contains(STOP_BY), needs_file: true })
     }
 
     /// Compiles a rule of the catalogue for a language.
@@ -208,7 +223,13 @@ impl StructuralRule {
         let text = format!("id: {}\nlanguage: {}\n{}", rule.id, language.name(), rule.tree);
         let config = ast_grep_config::from_str::<SerializableRuleConfig<TreeLanguage>>(&text);
         let rule = Self::new(config.map_err(|e| e.to_string())?, &rule.tree)?;
-        Ok(Self { is_built_in: true, ..rule })
+        let needs_file = ROOTS.iter().any(|kind| rule_names(&text, kind));
+        Ok(Self { is_built_in: true, needs_file, ..rule })
+    }
+
+    /// Returns true if the rule may need unchanged parts of the file that are away from the changed lines.
+    pub(super) fn needs_file(&self) -> bool {
+        self.needs_file
     }
 
     pub(super) fn language(&self) -> TreeLanguage {

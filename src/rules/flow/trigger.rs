@@ -6,6 +6,7 @@
 use super::prefilter::has_stand_in;
 use super::table::{Condition, Handler, Pattern, Role, Sink, Table};
 use super::{FlowLanguage, is_word};
+use foldhash::fast::RandomState;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 
@@ -18,6 +19,9 @@ const IMPORTS: [&str; 8] = ["import", "require", "using", "use", "include", "fro
 
 /// Levels of types that make types.
 const LEVELS: u32 = 4;
+
+/// The words of a file. It can have as many as a megabyte of text has, and all of them are hashed.
+type Words<'t> = HashSet<&'t str, RandomState>;
 
 /// Returns true if a text has the name of a sink: the analysis knows where its data goes.
 pub fn has_sink(language: FlowLanguage, text: &[u8]) -> bool {
@@ -83,8 +87,8 @@ pub struct Trigger<'t> {
     language: FlowLanguage,
     table: &'static Table,
     text: &'t [u8],
-    words: OnceCell<HashSet<&'t str>>,
-    marks: OnceCell<HashSet<&'t str>>,
+    words: OnceCell<Words<'t>>,
+    marks: OnceCell<Words<'t>>,
     /// By type: whether the file can have a value of it.
     types: RefCell<HashMap<&'static str, bool>>,
     has_source: OnceCell<bool>,
@@ -243,12 +247,12 @@ impl<'t> Trigger<'t> {
         returns && self.has_handler()
     }
 
-    fn words(&self) -> &HashSet<&'t str> {
+    fn words(&self) -> &Words<'t> {
         self.words.get_or_init(|| words(self.text).map(|w| w.text).collect())
     }
 
     /// Returns the words of decorators, annotations and attributes.
-    fn marks(&self) -> &HashSet<&'t str> {
+    fn marks(&self) -> &Words<'t> {
         self.marks.get_or_init(|| {
             let lines = self.text.split(|b| *b == b'\n');
             let marked = lines.filter(|line| matches!(line.trim_ascii_start(), [b'@' | b'[', ..] | [b'#', b'[', ..]));
@@ -259,7 +263,7 @@ impl<'t> Trigger<'t> {
 }
 
 /// Returns true if the last word of one of some paths is among some words.
-fn has_any(words: &HashSet<&str>, paths: &[&'static str]) -> bool {
+fn has_any(words: &Words<'_>, paths: &[&'static str]) -> bool {
     paths.iter().any(|path| words.contains(last_of(path)))
 }
 

@@ -36,7 +36,16 @@ pub(crate) fn languages_of(path: &[u8]) -> impl Iterator<Item = &'static str> {
 
 /// Returns the comments and strings of a text that starts in code, in order and without overlap.
 pub(crate) fn outline(path: &[u8], text: &[u8]) -> Vec<(Range<usize>, Place)> {
-    let Some(syntax) = syntax_of(Languages::of(path, b"")) else { return Vec::new() };
+    outline_of(Languages::of(path, b""), text)
+}
+
+/// Returns the comments and strings of a text in these languages as ranges in order.
+pub(in crate::rules) fn not_code(languages: Languages, text: &[u8]) -> Vec<Range<usize>> {
+    outline_of(languages, text).into_iter().map(|(range, _)| range).collect()
+}
+
+fn outline_of(languages: Languages, text: &[u8]) -> Vec<(Range<usize>, Place)> {
+    let Some(syntax) = syntax_of(languages) else { return Vec::new() };
     let mut lexer = Lexer::new(text, Some(syntax), false);
     let mut out: Vec<(Range<usize>, Place)> = Vec::new();
     let mut at = 0;

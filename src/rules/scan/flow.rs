@@ -146,7 +146,7 @@ impl<'a> Scan<'a> {
     pub(super) fn flows(&mut self, change: &'a TextChange) -> Followed {
         let path = self.file.path().as_bytes();
         let Some(language) = language_of(path, self.reporter.languages()) else { return Followed::Not };
-        if !is_worth_parsing(language, change) || self.role() == Role::Test || self.is_bundle() {
+        if !self.is_followed(change) {
             return Followed::Not;
         }
         let (text, base) = readable(self.reporter.languages(), change.new.known());
@@ -183,6 +183,18 @@ impl<'a> Scan<'a> {
             (true, false) => Followed::Not,
             (false, _) => Followed::Partly,
         }
+    }
+
+    /// Returns true if the data of the file is followed.
+    pub(super) fn is_followed(&mut self, change: &TextChange) -> bool {
+        if let Some(known) = self.is_followed {
+            return known;
+        }
+        let language = language_of(self.file.path().as_bytes(), self.reporter.languages());
+        let is_code = self.is_first && self.role() != Role::Test && !self.is_bundle();
+        let is_followed = is_code && language.is_some_and(|language| is_worth_parsing(language, change));
+        self.is_followed = Some(is_followed);
+        is_followed
     }
 
     /// Returns true if a rule of data flow applies to the file.

@@ -12,17 +12,17 @@ use crate::diff::{LineNo, Text, TextChange};
 use crate::finding::LineSpan;
 use crate::rules::MARK;
 use crate::rules::catalog::{FILTER, Matcher};
-use crate::rules::check;
 use crate::rules::report::Sighting;
 use crate::rules::rewrite;
 use crate::rules::secret::Candidate as Caught;
 use crate::rules::structural::{self, Parsed, StructuralMatch, StructuralRule, TreeLanguage, Work};
 use crate::rules::walk::Visitor as _;
+use crate::rules::{check, elide};
 use std::ops::{Range, RangeInclusive};
 
 /// Unchanged bytes before and after added lines that are searched for the literals of the catalogue: the first line of a call
 /// or of a function is often unchanged where a later line completes a match.
-const NEAR: usize = 16 << 10;
+const NEAR: usize = 4 << 10;
 
 /// Lines of a match that a finding marks. Of a longer one, it marks the first added line.
 const MAX_LINES: u32 = 20;
@@ -40,6 +40,8 @@ struct Side<'a> {
     parts: Vec<Part<'a>>,
     language: TreeLanguage,
     is_whole: bool,
+    /// The parts of a whole file that are parsed; empty: all of it.
+    kept: Vec<Range<usize>>,
     trees: Option<Vec<Option<Parsed>>>,
 }
 
@@ -65,14 +67,25 @@ impl<'a> Side<'a> {
             Some(bytes) => std::str::from_utf8(bytes).ok().map(|text| Part { text, first: 1 }).into_iter().collect(),
             None => shown(text, lines),
         };
-        Self { parts, language, is_whole: whole.is_some(), trees: None }
+        Self { parts, language, is_whole: whole.is_some(), kept: Vec::new(), trees: None }
+    }
+
+    /// Parses only parts of a whole file.
+    fn with_parts(self, kept: Option<Vec<Range<usize>>>) -> Self {
+        Self { kept: kept.filter(|_| self.is_whole).unwrap_or_default(), ..self }
     }
 
     /// Returns the parts that have a tree.
     fn parsed(&mut self) -> impl Iterator<Item = (Part<'a>, &Parsed)> {
-        let (language, is_whole) = (self.language, self.is_whole);
-        let parse = |part: &Part<'_>| Parsed::new(part.text, language, is_whole);
+        let (language, is_whole, kept) = (self.language, self.is_whole, &self.kept);
+        let parse = |part: &Part<'_>| Parsed::of_parts(part.text, kept, language, is_whole);
         let trees = self.trees.get_or_insert_with(|| self.parts.iter().map(parse).collect());
+        self.parts.iter().zip(trees).filter_map(|(part, tree)| Some((*part, tree.as_ref()?)))
+    }
+
+    /// Returns the parts that were parsed so far.
+    fn known(&self) -> impl Iterator<Item = (Part<'a>, &Parsed)> {
+        let trees = self.trees.iter().flatten();
         self.parts.iter().zip(trees).filter_map(|(part, tree)| Some((*part, tree.as_ref()?)))
     }
 
@@ -251,11 +264,19 @@ impl<'a> Scan<'a> {
         }
         let lines = added(text);
         let bytes: Vec<_> = text.added().map(|block| address(block.text.as_ptr_range())).collect();
-        let (mut new, mut old) = (Side::new(&text.new, language, &lines), Side::new(&text.old, language, &[]));
+        let mut new = Side::new(&text.new, language, &lines);
+        if !candidates.iter().any(|candidate| candidate.rule.needs_file()) && !self.is_followed(text) {
+            let kept = new.parts.first().and_then(|part| self.kept(part, &bytes));
+            new = new.with_parts(kept);
+        }
         let mut work = Work::new();
         let rules: Vec<_> = candidates.iter().map(|candidate| candidate.rule).collect();
         let found = new.find(&rules, &bytes, &mut work);
-        self.parse = new.parsed().next().map(|(part, parsed)| parsed.share(part.text));
+        let is_partial = new.is_partial();
+        // Matches are counted in whole files.
+        let mut all = if new.kept.is_empty() { new } else { Side::new(&text.new, language, &lines) };
+        let mut old = Side::new(&text.old, language, &[]);
+        self.parse = all.known().next().map(|(part, parsed)| parsed.share(part.text));
         for (candidate, found) in candidates.iter().zip(found) {
             let mut is_more = None;
             for (part, found) in found {
@@ -263,7 +284,7 @@ impl<'a> Scan<'a> {
                 let Some(first) = first_added(&lines, &of) else { continue };
                 let mut has_more = || {
                     text.old.whole().is_some()
-                        && old.count(candidate.rule, &mut work) < new.count(candidate.rule, &mut work)
+                        && old.count(candidate.rule, &mut work) < all.count(candidate.rule, &mut work)
                 };
                 if first != *of.start() && !*is_more.get_or_insert_with(&mut has_more) {
                     continue;
@@ -273,7 +294,12 @@ impl<'a> Scan<'a> {
                 }
             }
         }
-        !(work.is_exceeded() || new.is_partial())
+        !(work.is_exceeded() || is_partial)
+    }
+
+    /// Returns the parts of a file that matches with added bytes can need.
+    fn kept(&mut self, part: &Part<'a>, added: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
+        elide::kept(self.reporter.languages(), part.text.as_bytes(), &part.own(added))
     }
 
     /// Returns the rules that check the file: those of the catalogue, then the team's.
