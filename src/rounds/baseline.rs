@@ -50,7 +50,7 @@ impl Scope {
             let text =
                 format!("{} findings are more than a report lists", review.unlisted.total() + review.findings.len());
             return Err(
-                Error::usage(text).hint("make the baseline folder by folder: claude-reviewer baseline create 'src/**'")
+                Error::usage(text).hint_person("make the baseline folder by folder: claude-reviewer baseline create 'src/**'")
             );
         }
         Ok(review)

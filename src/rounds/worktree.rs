@@ -48,7 +48,7 @@ pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck
     let FindingsToVerify { mut request, session: id, findings, via } = wanted;
     let (place, _) = review::place(&request, world.env)?;
     let repo = Repo::open(&request.dir, world.env)?;
-    let missing = || Error::usage(format!("review {id} not found")).hint("claude-reviewer history");
+    let missing = || not_found(&id);
     let session = Store::find(&place)?.ok_or_else(missing)?.session(&id)?;
     let known = session.rounds.last().map_or(&[][..], |r| &r.review.report.findings);
     let named: Result<Vec<&wire::Finding>> =
@@ -65,6 +65,13 @@ pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck
     let done = super::review(&ask, world)?;
     let next = next_round_of_agent(&session);
     Ok(WorktreeCheck { verified: verified(named, &done.stored), reviewed, next })
+}
+
+/// Makes the error about a session that is not stored.
+pub(super) fn not_found(id: &SessionId) -> Error {
+    Error::usage(format!("review {id} not found"))
+        .hint_person("list the stored reviews: claude-reviewer history")
+        .hint_agent("call get_review_history for the stored reviews")
 }
 
 /// Returns the patterns of files for a review of an edit: it may be in files that the session was not about.
