@@ -130,6 +130,41 @@ pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Co
     Ok(decided)
 }
 
+/// Returns the shared decisions that hold and differ from those that were recorded in the store alone. In gate mode, only the
+/// shared ones count.
+///
+/// # Errors
+/// Usage: the shared file has an error.
+pub fn still_shared(here: &Here<'_>, session: &Session, decided: &[Decided]) -> Result<Vec<Overruled>> {
+    let Some(last) = session.rounds.last().map(|r| &r.review.report) else { return Ok(Vec::new()) };
+    let mut reader = here.repo.reader();
+    let shared = Entries::new(decided::shared(&mut reader, &State::Worktree)?);
+    let day = today(here.now);
+    let mut out = Vec::new();
+    for (found, own) in decided {
+        let finding = recall::findings(std::slice::from_ref(found), b"").pop();
+        let Some(finding) = finding.filter(|f| shared.names(f)) else { continue };
+        let lines = lines(here.repo, &mut reader, &finding, &last.source);
+        let holds = match &lines {
+            Lines::None => shared.entry(&finding, None, day),
+            Lines::Same(content) => shared.entry(&finding, Some(content), day),
+            Lines::Changed | Lines::Unknown => None,
+        };
+        if let Some(shared) = holds.filter(|shared| shared.decision != own.decision) {
+            out.push(Overruled { id: found.id.clone(), own: own.clone(), shared: shared.clone() });
+        }
+    }
+    Ok(out)
+}
+
+/// A decision in the store, and another one in the shared file.
+#[derive(Clone, Debug)]
+pub struct Overruled {
+    pub id: String,
+    pub own: Entry,
+    pub shared: Entry,
+}
+
 /// How proposals are confirmed.
 #[derive(Clone, Debug, Default)]
 pub struct Confirmation {

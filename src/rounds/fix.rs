@@ -117,6 +117,8 @@ pub struct Fixing {
     chosen: Chosen,
     allowed: Globs,
     around: Surroundings,
+    /// How the fix becomes the next round of the session.
+    next_round: String,
     allowance: Allowance,
     fix: Fix,
     changes: Vec<Changed>,
@@ -148,6 +150,7 @@ impl Fixing {
         let allowed = Globs::new(&ask.allowed).map_err(|e| Error::usage(format!("--allow: {e}")))?;
         let base = Copy::of_worktree(&repo, world.env, world.stop)?;
         let around = surroundings(&repo, &policy, &base);
+        let next_round = worktree::next_round(&session, &repo);
         let allowance = Allowance::new(&policy, &ask.request.overrides);
         let fix = Fix::new(ask.via, findings.iter().map(|f| f.id.clone()).collect(), world.now);
         let mut fixing = Self {
@@ -168,6 +171,7 @@ impl Fixing {
             chosen,
             allowed,
             around,
+            next_round,
             allowance,
             fix,
         };
@@ -204,8 +208,8 @@ impl Fixing {
                 }
             };
             return Err(error
-                .hint_person(worktree::next_round(&self.session))
-                .hint_agent(worktree::next_round_of_agent(&self.session)));
+                .hint_person(worktree::next_round(&self.session, repo))
+                .hint_agent(worktree::next_round_of_agent(&self.session, repo)));
         }
         self.left_out = done.iter().map(|(f, _)| why_done(f, &fixed)).collect();
         self.findings = open;
@@ -225,7 +229,7 @@ impl Fixing {
 
     /// Says how the fix becomes the next round of the session.
     pub fn next_round(&self) -> String {
-        worktree::next_round(&self.session)
+        self.next_round.clone()
     }
 
     /// Returns the ID of the session.

@@ -175,7 +175,7 @@ impl Follow {
             return Ok(());
         }
         let (id, number) = (self.id, pull.number);
-        let command = format!("claude-reviewer review pr {number}");
+        let command = super::pull_command(&self.repo, pull);
         let error = Error::usage(format!(
             "the review {id} is of pull request #{number}; a round of other changes could not be posted there"
         ));

@@ -3,7 +3,7 @@
 
 use super::decide::{ReviewedFiles, contains, select};
 use super::verify::{Verified, verified};
-use super::{Ask, Save, apply, recall};
+use super::{Ask, Save, apply, pull_command, recall};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Repo, State};
@@ -63,7 +63,7 @@ pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck
     request.files = files(&session);
     let ask = Ask { request, follow_up: Some(id), response: None, save: Save::No, pull: None, via };
     let done = super::review(&ask, world)?;
-    let next = next_round_of_agent(&session);
+    let next = next_round_of_agent(&session, &repo);
     Ok(WorktreeCheck { verified: verified(named, &done.stored), reviewed, next })
 }
 
@@ -122,19 +122,17 @@ pub(super) fn elsewhere(session: &Session, repo: &Repo, checked_out: Option<&str
 }
 
 /// Says how the edits of the worktree become the next round of a session.
-pub fn next_round(session: &Session) -> String {
+pub fn next_round(session: &Session, repo: &Repo) -> String {
     match &session.request.pull {
-        Some(pull) => {
-            format!("to review the next round, commit and push, then: {} review pr {}", crate::NAME, pull.number)
-        }
+        Some(pull) => format!("to review the next round, commit and push, then: {}", pull_command(repo, pull)),
         None => format!("to store the next round: {} review changes --follow-up {}", crate::NAME, session.review_id),
     }
 }
 
 /// Says the same to an agent.
-pub fn next_round_of_agent(session: &Session) -> String {
+pub fn next_round_of_agent(session: &Session, repo: &Repo) -> String {
     match &session.request.pull {
-        Some(pull) => format!("after a push, ask the user to run: {} review pr {}", crate::NAME, pull.number),
+        Some(pull) => format!("after a push, ask the user to run: {}", pull_command(repo, pull)),
         None => format!(
             "to store the next round, call request_review with previous_review_id {} and source changes",
             session.review_id

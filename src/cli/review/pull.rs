@@ -142,8 +142,11 @@ pub(super) fn overruled(context: &Context, o: &Options, found: &pr::Found, done:
             ids.join(", ")
         ),
         format!(
-            "hint: to use the decisions of this machine: claude-reviewer review pr {} --no-gate",
-            found.name().number
+            "hint: to use the decisions of this machine: {} --no-gate",
+            Repo::open(&context.dir, &context.env).map_or_else(
+                |_| format!("claude-reviewer review pr {}", found.name().number),
+                |repo| rounds::pull_command(&repo, &found.name()),
+            )
         ),
     ]
 }
