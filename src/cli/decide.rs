@@ -14,7 +14,8 @@ use crate::policy::glob::Globs;
 use crate::review::Place;
 use crate::rounds;
 use crate::rounds::decide::{
-    Choice, Confirmation, Decided, Here, Listed, Overruled, confirm as confirm_all, decide, decision, list, still_shared,
+    Choice, Confirmation, Decided, Here, Listed, Overruled, confirm as confirm_all, decide, decision, list,
+    still_shared,
 };
 use crate::rules::RuleSet;
 use crate::shell;
@@ -251,10 +252,8 @@ fn still_there(overruled: &Overruled, session: &SessionId) -> String {
     words.push("--share");
     let command = words.into_iter().map(shell::quoted).collect::<Vec<_>>().join(" ");
     let there = format!("{} still {}s {id} (by {})", crate::disposition::SHARED, verb(shared.decision), shared.owner);
-    let lines = [
-        format!("note: {there}, and in gate mode only that file counts"),
-        format!("hint: to change it: {command}"),
-    ];
+    let lines =
+        [format!("note: {there}, and in gate mode only that file counts"), format!("hint: to change it: {command}")];
     lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()
 }
 
@@ -309,7 +308,8 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
             (Some(file), None) => format!("{file}  "),
             (None, _) => String::new(),
         };
-        let line = format!("{id:<id_width$} {:<10} {status:<width$}  {place}{}: {}", severity(f.severity), f.rule_id, f.title);
+        let line =
+            format!("{id:<id_width$} {:<10} {status:<width$}  {place}{}: {}", severity(f.severity), f.rule_id, f.title);
         text.push_str(&format!("{}\n", Inert::new(line)));
         if let Some(entry) = entry {
             text.push_str(&format!("     {}\n", Inert::new(explained(entry))));

@@ -57,7 +57,8 @@ impl Bases<'_> {
     /// Returns the error about a shared file of the merge base that cannot be read. If the change repairs it, notes that no
     /// decision of the base counts, and returns none: such a change could never pass otherwise.
     fn unreadable(&self, error: Error, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Result<Entries> {
-        let name = self.base.commit().map_or_else(|| "the base".to_owned(), |id| format!("the merge base {}", id.short()));
+        let name =
+            self.base.commit().map_or_else(|| "the base".to_owned(), |id| format!("the merge base {}", id.short()));
         let error = at(&name, error);
         if error.kind == error::Kind::Usage && self.is_repaired(reader) {
             let text = format!("no decision of the base counts, and the change repairs their file: {}", error.message);

@@ -114,8 +114,10 @@ pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Co
         let wanted = wanted?;
         listed.retain(|l| wanted.iter().any(|f| f.fingerprint == l.finding.fingerprint));
         if let Some(l) = listed.iter().find(|l| l.proposal.is_none()) {
-            return Err(Error::usage(format!("no decision is proposed on {}", l.finding.id))
-                .hint_person(format!("list the findings and the proposals: claude-reviewer findings {}", session.review_id)));
+            return Err(Error::usage(format!("no decision is proposed on {}", l.finding.id)).hint_person(format!(
+                "list the findings and the proposals: claude-reviewer findings {}",
+                session.review_id
+            )));
         }
     }
     let owner = choice.owner.clone().unwrap_or_else(|| here.place.actor.clone());
@@ -259,11 +261,9 @@ fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<De
 pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
     match until.filter(|date| *date <= today) {
         None => Ok(()),
-        Some(date) => {
-            Err(Error::usage(format!("{date} is not in the future"))
-                .hint_person("write a later date: --until YYYY-MM-DD")
-                .hint_agent("set until to a later date, as YYYY-MM-DD"))
-        }
+        Some(date) => Err(Error::usage(format!("{date} is not in the future"))
+            .hint_person("write a later date: --until YYYY-MM-DD")
+            .hint_agent("set until to a later date, as YYYY-MM-DD")),
     }
 }
 

@@ -632,7 +632,8 @@ impl Fixing {
 
     fn unanswered(&self, what: &str, failed: &[String]) -> Error {
         let why: Vec<String> = failed.iter().map(|f| self.rules.masked(f)).collect();
-        Error::incomplete(format!("{what}: {}", why.join("; "))).hint_person("check the backends: claude-reviewer doctor")
+        Error::incomplete(format!("{what}: {}", why.join("; ")))
+            .hint_person("check the backends: claude-reviewer doctor")
     }
 }
 
