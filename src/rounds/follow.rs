@@ -2,6 +2,7 @@
 
 use super::compare::{Again, Comparison, Current, Earlier};
 use super::cover::{Cover, Here, cover};
+use super::decide::reviewed_files;
 use super::recall;
 use super::region::Side;
 use super::sight::Sight;
@@ -141,6 +142,11 @@ impl Follow {
             Some(Elsewhere::Branch(branch)) => return Err(on_branch(&session, &branch)),
             Some(Elsewhere::Commit(commit)) => return Err(worktree::not_checked_out(&session, commit)),
             None => {}
+        }
+        if takes_worktree(&request.source)
+            && let Some(stash) = worktree::stashed(&session, &repo, &reviewed_files(&store, &session))
+        {
+            return Err(worktree::is_in_stash(&session, &stash));
         }
         // A round that was broken off or is incomplete costs none, up to a bound.
         let is_free =

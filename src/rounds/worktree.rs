@@ -145,6 +145,53 @@ pub(super) fn has_commit(repo: &Repo, commit: ObjectId, head: ObjectId) -> bool 
     commit == head || repo.merge_base(commit, head).is_ok_and(|base| base == Some(commit))
 }
 
+/// Returns the name of the stash that has the reviewed change, if the worktree does not: none of the lines of the findings is
+/// there, and none of their files is edited. Whoever moves a change away has not fixed it.
+pub(super) fn stashed(session: &Session, repo: &Repo, files: &ReviewedFiles) -> Option<String> {
+    let last = session.rounds.last().map(|r| &r.review.report)?;
+    if !matches!(last.source.kind, SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes) {
+        return None;
+    }
+    let findings: Vec<&wire::Finding> = last.findings.iter().filter(|f| f.file.is_some()).collect();
+    let head = repo.head().ok().flatten();
+    let base = head.map_or(Some(State::Empty), |head| repo.state_of(head).ok())?;
+    let is_here = |f: &&wire::Finding| {
+        [State::Worktree, State::Index].iter().any(|state| has_lines_in(repo, state, files, f))
+            || is_edited(repo, &base, f)
+    };
+    if findings.is_empty() || findings.iter().any(is_here) {
+        return None;
+    }
+    let has_one = |rev: &str| {
+        let state = repo.resolve(rev).and_then(|commit| repo.state_of(commit));
+        state.is_ok_and(|state| findings.iter().any(|f| has_lines_in(repo, &state, files, f)))
+    };
+    // The third parent of a stash has the files that git did not track.
+    let stash = |n: usize| [format!("stash@{{{n}}}"), format!("stash@{{{n}}}^3")];
+    let found = (0..MOST_STASHES).map(stash).find(|revs| revs.iter().any(|rev| has_one(rev)));
+    found.map(|[name, _]| name)
+}
+
+/// Stashes that are searched, the newest first.
+const MOST_STASHES: usize = 10;
+
+/// Returns true if the file of a finding differs from a base.
+fn is_edited(repo: &Repo, base: &State, found: &wire::Finding) -> bool {
+    let Some(path) = found.file.as_deref().map(RepoPath::from) else { return false };
+    let mut reader = repo.reader();
+    let mut blob = |state: &State| reader.blob(state, &path).ok();
+    blob(base) != blob(&State::Worktree)
+}
+
+/// Makes the error about a reviewed change that was moved to a stash.
+pub(super) fn is_in_stash(session: &Session, stash: &str) -> Error {
+    let id = &session.review_id;
+    let text = format!("the change that review {id} is about is not in the worktree: {stash} has it");
+    Error::usage(text)
+        .hint(format!("bring it back: git stash pop '{stash}'"))
+        .hint_person(format!("or, if it is given up: git stash drop '{stash}'"))
+}
+
 /// Makes the error about a reviewed commit that the worktree does not have.
 pub(super) fn not_checked_out(session: &Session, commit: ObjectId) -> Error {
     let id = &session.review_id;
@@ -162,8 +209,13 @@ pub(super) fn not_checked_out(session: &Session, commit: ObjectId) -> Error {
 /// Returns true if the worktree has the lines of a finding as they were reviewed, or the finding has none. `files`: the
 /// stored change.
 pub(super) fn has_lines(repo: &Repo, files: &ReviewedFiles, found: &wire::Finding) -> bool {
+    has_lines_in(repo, &State::Worktree, files, found)
+}
+
+/// Returns true if a state has the lines of a finding, as [`has_lines`] does.
+fn has_lines_in(repo: &Repo, state: &State, files: &ReviewedFiles, found: &wire::Finding) -> bool {
     let Some(path) = found.file.as_deref().map(RepoPath::from) else { return true };
-    let text = repo.reader().read(&State::Worktree, &path, MAX_FILE).ok().flatten();
+    let text = repo.reader().read(state, &path, MAX_FILE).ok().flatten();
     let finding = recall::findings(std::slice::from_ref(found), b"").pop();
     let lines = finding.and_then(|finding| apply::reviewed(files, found, &finding));
     text.is_some_and(|text| match &lines {

@@ -49,6 +49,10 @@ pub(super) fn of(import: Node<'_>, text: &[u8]) -> Option<Module> {
 /// Returns the path of an import of Java or Kotlin.
 fn path_of(import: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = import.walk();
+    // `import a.b.*;` names nothing.
+    if import.named_children(&mut cursor).any(|child| child.kind() == "asterisk") {
+        return None;
+    }
     let is_path =
         |child: &Node<'_>| matches!(child.kind(), "scoped_identifier" | "qualified_identifier" | "identifier");
     import.named_children(&mut cursor).find(is_path).filter(|path| path.named_child_count() > 1)
