@@ -23,31 +23,38 @@ pub(super) fn masked(pull: &PullName, rules: &RuleSet) -> PullName {
 /// Returns the command that reviews a pull request again. It names the remote if several are configured and the one of the
 /// project is not the default.
 pub fn command(repo: &Repo, pull: &PullName) -> String {
-    let remotes: Vec<(String, Vec<String>)> =
-        repo.remotes().into_iter().map(|name| (name.clone(), repo.remote_urls(&name))).collect();
+    let remotes: Vec<Remote> = repo.remotes().into_iter().map(|name| (name.clone(), repo.remote_urls(&name))).collect();
     let of = remote_of(pull, &remotes).map(|name| format!(" --remote {}", shell::quoted(name))).unwrap_or_default();
     format!("{} review pr {}{of}", crate::NAME, pull.number)
 }
 
 /// Returns the remote to name; `None`: the default one is meant, or no remote has the project in its address.
-fn remote_of<'r>(pull: &PullName, remotes: &'r [(String, Vec<String>)]) -> Option<&'r str> {
+fn remote_of<'r>(pull: &PullName, remotes: &'r [Remote]) -> Option<&'r str> {
     if remotes.len() < 2 {
         return None;
     }
-    let fits = |url: &String, host: &str| {
-        let url = url.trim_end_matches('/').to_ascii_lowercase();
-        let rest = url.strip_suffix(".git").unwrap_or(&url).strip_suffix(&pull.project.to_ascii_lowercase());
-        rest.is_some_and(|rest| rest.ends_with(['/', ':']) && rest.contains(host))
-    };
-    let named = |host: &str| {
-        let mut all = remotes.iter().filter(|(_, urls)| urls.iter().any(|url| fits(url, host)));
-        let first = all.next()?;
-        // Without a remote of this name, none is the default.
-        Some(remotes.iter().find(|(name, urls)| name == DEFAULT && urls.iter().any(|u| fits(u, host))).unwrap_or(first))
-    };
     // An alias in the configuration of SSH hides the host.
-    let (name, _) = named(&pull.forge.to_ascii_lowercase()).or_else(|| named(""))?;
-    (name != DEFAULT).then_some(name.as_str())
+    let named = remote_at(&pull.forge, &pull.project, remotes).or_else(|| remote_at("", &pull.project, remotes))?;
+    (named != DEFAULT).then_some(named)
+}
+
+/// The name of a remote and its addresses.
+type Remote = (String, Vec<String>);
+
+/// Returns the remote of a project at a host: the default one, or else the first.
+fn remote_at<'r>(host: &str, project: &str, remotes: &'r [Remote]) -> Option<&'r str> {
+    let is_of = |(_, urls): &&Remote| urls.iter().any(|url| is_address_of(url, host, project));
+    let mut all = remotes.iter().filter(is_of).map(|(name, _)| name.as_str());
+    let first = all.next()?;
+    Some(if all.any(|name| name == DEFAULT) { DEFAULT } else { first })
+}
+
+/// Returns true if an address is of a project at a host. Case does not count.
+fn is_address_of(url: &str, host: &str, project: &str) -> bool {
+    let url = url.trim_end_matches('/').to_ascii_lowercase();
+    let path = url.strip_suffix(".git").unwrap_or(&url);
+    let rest = path.strip_suffix(&project.to_ascii_lowercase());
+    rest.is_some_and(|rest| rest.ends_with(['/', ':']) && rest.contains(&host.to_ascii_lowercase()))
 }
 
 /// The remote that `review pr` takes if none is named.

@@ -146,7 +146,7 @@ pub(super) fn has_commit(repo: &Repo, commit: ObjectId, head: ObjectId) -> bool 
 }
 
 /// Returns the name of the stash that has the reviewed change, if the worktree does not: none of the lines of the findings is
-/// there, and none of their files is edited. Whoever moves a change away has not fixed it.
+/// there, and none of their files is edited. A change that was moved away is not fixed.
 pub(super) fn stashed(session: &Session, repo: &Repo, files: &ReviewedFiles) -> Option<String> {
     let last = session.rounds.last().map(|r| &r.review.report)?;
     if !matches!(last.source.kind, SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes) {
@@ -155,21 +155,16 @@ pub(super) fn stashed(session: &Session, repo: &Repo, files: &ReviewedFiles) -> 
     let findings: Vec<&wire::Finding> = last.findings.iter().filter(|f| f.file.is_some()).collect();
     let head = repo.head().ok().flatten();
     let base = head.map_or(Some(State::Empty), |head| repo.state_of(head).ok())?;
-    let is_here = |f: &&wire::Finding| {
-        [State::Worktree, State::Index].iter().any(|state| has_lines_in(repo, state, files, f))
-            || is_edited(repo, &base, f)
-    };
-    if findings.is_empty() || findings.iter().any(is_here) {
+    let has_one = |state: &State| findings.iter().any(|f| has_lines_in(repo, state, files, f));
+    let is_here = [State::Worktree, State::Index].iter().any(has_one);
+    if findings.is_empty() || is_here || findings.iter().any(|f| is_edited(repo, &base, f)) {
         return None;
     }
-    let has_one = |rev: &str| {
-        let state = repo.resolve(rev).and_then(|commit| repo.state_of(commit));
-        state.is_ok_and(|state| findings.iter().any(|f| has_lines_in(repo, &state, files, f)))
-    };
-    // The third parent of a stash has the files that git did not track.
-    let stash = |n: usize| [format!("stash@{{{n}}}"), format!("stash@{{{n}}}^3")];
-    let found = (0..MOST_STASHES).map(stash).find(|revs| revs.iter().any(|rev| has_one(rev)));
-    found.map(|[name, _]| name)
+    let state = |rev: &str| repo.resolve(rev).and_then(|commit| repo.state_of(commit)).ok();
+    (0..MOST_STASHES).map(|n| format!("stash@{{{n}}}")).find(|stash| {
+        // The third parent has the files that git did not track.
+        [state(stash), state(&format!("{stash}^3"))].iter().flatten().any(has_one)
+    })
 }
 
 /// Stashes that are searched, the newest first.

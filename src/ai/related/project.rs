@@ -16,7 +16,7 @@ const DOMAINS: [&str; 14] = ["app", "ch", "cn", "co", "com", "de", "dev", "edu",
 /// Words of the lines of a Gradle file that name packages of the project itself.
 const OWN_LINES: [&str; 5] = ["group", "namespace", "applicationId", "mainClass", "package"];
 
-/// What the tree says about its own packages and those of others.
+/// The packages of the tree and of other projects.
 #[derive(Debug, Default)]
 pub(super) struct Project {
     /// The names of folders, and of files up to the first dot.
@@ -215,14 +215,14 @@ impl Project {
         self.parts.contains(name.as_bytes())
     }
 
-    /// A package that is in the tree has a folder or a file of its name, wherever the tree keeps it.
+    /// Returns true if nothing in the tree has the name of a package, in whatever folder the tree keeps its packages.
     fn is_foreign_python(&self, module: &str) -> bool {
         let top = module.split('.').next().unwrap_or_default();
         let is_own = self.python.contains(&top.to_ascii_lowercase()) || self.mappings.contains(top);
         !top.is_empty() && !self.has_part(top) && !is_own
     }
 
-    /// Aliases of compilers and bundlers are no dependencies.
+    /// Returns true for a dependency from elsewhere. Aliases of compilers and bundlers are not dependencies.
     fn is_foreign_node(&self, module: &str) -> bool {
         let mut parts = module.split('/');
         let first = parts.next().unwrap_or_default();
@@ -240,7 +240,7 @@ impl Project {
         name.contains('\\') && !prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())) && !is_folder()
     }
 
-    /// Files of Java are in folders that are named like their packages, where the tree has such folders.
+    /// Returns true if no folder is named like a package, in a tree that has such folders at all.
     fn is_foreign_java(&self, module: &str) -> bool {
         let is_domain = |folder: &Vec<u8>| {
             folder.split(|b| *b == b'/').any(|part| DOMAINS.iter().any(|domain| domain.as_bytes() == part))
@@ -249,7 +249,8 @@ impl Project {
         !package.is_empty() && self.packages.iter().any(is_domain) && !self.has_package(&package)
     }
 
-    /// Files of Kotlin can leave out the first folders of their packages: a dependency has to be named in a build file.
+    /// Returns true if a build file names the group of a package and no folder is named like a part of it: files of Kotlin can
+    /// leave out the first folders of their packages.
     fn is_foreign_kotlin(&self, module: &str) -> bool {
         let package = package_of(module);
         let [first, second, ..] = package.as_slice() else { return false };

@@ -18,7 +18,7 @@ impl Refusals {
         Self(refused.iter().map(|why| on_one_line(&rules.masked(why))).collect())
     }
 
-    /// Says why there is no change. `words`: what the model reports, masked.
+    /// Returns the reasons why there is no change. `words`: what the model reports, masked.
     pub(super) fn without_change(&self, words: &str) -> Vec<String> {
         let head = "the model changed no file";
         let mut reasons = match self.0.split_first() {
