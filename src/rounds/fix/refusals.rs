@@ -100,7 +100,7 @@ mod tests {
     fn a_key_is_refused_for_good_and_a_rate_limit_is_not() {
         let of = |cause, retry_after| Setback { backend: "a".to_owned(), cause, retry_after };
         let (key, limit) = (of(Cause::Refused, None), of(Cause::Refused, Some(Duration::from_secs(1))));
-        assert!(is_for_good(&[key.clone()]) && is_for_good(&[of(Cause::Setup, None), key.clone()]));
+        assert!(is_for_good(std::slice::from_ref(&key)) && is_for_good(&[of(Cause::Setup, None), key.clone()]));
         for all in [vec![], vec![limit.clone()], vec![key, limit], vec![of(Cause::Unreachable, None)]] {
             assert!(!is_for_good(&all), "{all:?}");
         }
