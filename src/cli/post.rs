@@ -54,7 +54,9 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let stored = Stored::find(context, args)?;
     let (review, selection) = stored.selected(context, args)?;
     let whole = stored.session.request.asked.files.is_empty();
-    let publication = Publication { review: &review, parts: &args.parts, whole, selection: &selection };
+    let again = rounds::pull_command(&Repo::open(&context.dir, &context.env)?, &stored.pull);
+    let publication =
+        Publication { review: &review, parts: &args.parts, whole, selection: &selection, again: Some(&again) };
     let forge = pr::forge_of(context, &stored.pull)?;
     let stop = Stop::default();
     let number = stored.pull.number;
