@@ -27,6 +27,8 @@ pub(super) struct Project {
     rust: Packages,
     /// The names of Python projects.
     python: HashSet<String>,
+    /// Files of Python without `.py`, and their folders, from the top of the tree; empty: the top is a package itself.
+    modules: HashSet<Vec<u8>>,
     /// Manifests that say which folder a package of Python is in.
     mappings: String,
     /// The prefixes of namespaces of PHP; `None`: any namespace can be of the tree.
@@ -101,9 +103,25 @@ impl Project {
                 self.parts.insert(part.to_vec());
             }
         }
-        if matches!(Family::of(path), Some(Family::Java | Family::Kotlin)) {
-            let end = bytes.len() - file.len();
-            self.packages.insert(bytes[..end].strip_suffix(b"/").unwrap_or_default().to_vec());
+        let folder = bytes[..bytes.len() - file.len()].strip_suffix(b"/").unwrap_or_default();
+        match Family::of(path) {
+            Some(Family::Java | Family::Kotlin) => drop(self.packages.insert(folder.to_vec())),
+            Some(Family::Python) => self.add_module(bytes, folder, stem),
+            _ => {}
+        }
+    }
+
+    fn add_module(&mut self, path: &[u8], folder: &[u8], stem: &[u8]) {
+        let end = path.len() - path.rsplit(|b| *b == b'.').next().unwrap_or_default().len();
+        self.modules.insert(path[..end.saturating_sub(1)].to_vec());
+        if stem == b"__init__" {
+            self.modules.insert(folder.to_vec());
+        }
+        let ends = folder.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        for end in ends.chain((!folder.is_empty()).then_some(folder.len())) {
+            if !self.modules.contains(&folder[..end]) {
+                self.modules.insert(folder[..end].to_vec());
+            }
         }
     }
 
@@ -219,7 +237,19 @@ impl Project {
     fn is_foreign_python(&self, module: &str) -> bool {
         let top = module.split('.').next().unwrap_or_default();
         let is_own = self.python.contains(&top.to_ascii_lowercase()) || self.mappings.contains(top);
-        !top.is_empty() && !self.has_part(top) && !is_own
+        !top.is_empty() && !self.has_part(top) && !is_own && !self.has_rest(module)
+    }
+
+    /// Returns true if the top of the tree can be a folder of a package, as that of a collection of Ansible is.
+    fn has_rest(&self, module: &str) -> bool {
+        let mut rest = module;
+        while let Some((_, after)) = rest.split_once('.') {
+            if self.modules.contains(after.replace('.', "/").as_bytes()) {
+                return true;
+            }
+            rest = after;
+        }
+        self.modules.contains(&b""[..])
     }
 
     /// Returns true for a dependency from elsewhere. Aliases of compilers and bundlers are not dependencies.
@@ -323,6 +353,10 @@ mod tests {
         let modules =
             ["requests", "requests.adapters", "click.core", "helpers", "six.moves", "my_tool.a", ".core", "."];
         assert_eq!(foreign(&files, "src/click/a.py", &modules), ["requests", "requests.adapters"]);
+        let collection = [("plugins/module_utils/net.py", "")];
+        let modules = ["ansible_collections.a.b.plugins.module_utils.net", "ansible.module_utils.basic", "x.plugins"];
+        assert_eq!(foreign(&collection, "plugins/a.py", &modules), ["ansible.module_utils.basic"]);
+        assert_eq!(foreign(&[("__init__.py", "")], "a.py", &["tool", "yaml.nodes"]), [""; 0], "the top is a package");
         let mapped = [("setup.py", "setup(name='other', package_dir={'acme': 'lib'})\n"), ("lib/a.py", "")];
         assert_eq!(foreign(&mapped, "lib/b.py", &["acme.a", "other", "yaml"]), ["yaml"]);
     }
