@@ -223,7 +223,7 @@ impl Station {
         }
         if detached::birth(*pid) != *birth {
             let error = format!("process {pid} is not the background review that was started");
-            return Err(Error::usage(error).hint("wait until the review ends: claude-reviewer status"));
+            return Err(Error::usage(error).hint_person("wait until the review ends: claude-reviewer status"));
         }
         match detached::end_group(*pid, how) {
             // It ended between the two calls.

@@ -317,7 +317,7 @@ fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant
         let why = "no backend is configured: set review.backends in the policy".to_owned();
         return (None, unasked(Outcome::Incomplete, ErrorKind::Setup, why, started));
     };
-    let Consulted { answer, failed, setbacks, usage, timed_out, stopped, drafts: _ } = consulted;
+    let Consulted { answer, failed, setbacks, usage, timed_out, stopped, drafts: _, refused_edits: _ } = consulted;
     let mut spent = Spent::default();
     usage.iter().for_each(|u| spent.add(&u.spent));
     let backend = answer.as_ref().map(|(name, _)| name.clone());

@@ -213,7 +213,7 @@ impl Forge {
         match numbers.as_slice() {
             [] => Ok(Some(number)),
             _ => Err(Error::usage(format!("several pull requests have the head {}", id.short()))
-                .hint("name one: claude-reviewer review pr NUMBER")),
+                .hint_person("name one: claude-reviewer review pr NUMBER")),
         }
     }
 

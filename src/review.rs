@@ -324,6 +324,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
             others: &resolved.other_bases,
             further: source::further_bases(&parts),
             tip: resolved.tip.as_ref(),
+            parts: &parts,
         },
         governing.state.as_ref(),
         place.as_ref(),

@@ -30,6 +30,7 @@ pub mod worktree;
 use crate::ai::{Retry, context};
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::git::Repo;
 use crate::history::{Saved, SessionId, Store};
 use crate::log::Phases;
 use crate::policy::RulesPolicy;
@@ -41,7 +42,7 @@ use crate::wire;
 use crate::wire::stored::{Asked, PullName, Response, STORED_VERSION};
 use advice::Told;
 use follow::{Compared, Follow};
-pub use pull::{Predecessor, earlier, newest};
+pub use pull::{Predecessor, command as pull_command, earlier, newest};
 use response::Given;
 use stored::Beside;
 
@@ -167,7 +168,11 @@ pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review)
         None => None,
     };
     amend(&mut review)?;
-    let round = Round { ask, follow, pull, said, answer, compared, record, rules };
+    let pull_command = follow.as_ref().and_then(Follow::pull).or(pull.as_ref()).map(|named| {
+        let repo = Repo::open(&ask.request.dir, world.env).ok();
+        repo.map_or_else(|| format!("{} review pr {}", crate::NAME, named.number), |repo| pull::command(&repo, named))
+    });
+    let round = Round { ask, follow, pull, pull_command, said, answer, compared, record, rules };
     let mut done = round.end(review, world);
     phases.end("compare and store");
     done.review.record = ask.request.record.then_some(round.record);
@@ -210,6 +215,8 @@ struct Round<'a> {
     follow: Option<Follow>,
     /// Secrets masked.
     pull: Option<PullName>,
+    /// The command that reviews the pull request again.
+    pull_command: Option<String>,
     /// What the author says of the round.
     said: Option<String>,
     answer: Option<Response>,
@@ -280,7 +287,7 @@ impl Round<'_> {
                 (Some(f), _) => f.max_rounds,
                 (None, place) => place.as_ref().map_or(u32::MAX, |p| p.max_rounds),
             },
-            pull: self.follow.as_ref().and_then(Follow::pull).or(self.pull.as_ref()).map(|pull| pull.number),
+            pull: self.pull_command.as_deref(),
             retry: Retry::of(&review.models.setbacks),
         });
         let beside = Beside {

@@ -6,6 +6,7 @@
 mod cache;
 mod grammar;
 mod imports;
+mod modules;
 mod standard;
 mod walk;
 
@@ -113,6 +114,9 @@ pub struct Symbols {
     pub renamed: BTreeMap<String, String>,
     /// Names that the file imports from the standard library, as that defines them.
     pub standard: BTreeSet<String>,
+    /// The modules that names are imported from, as imports write them: `requests.adapters`, `./config`, `org.junit.Test`. By the
+    /// name at the definition and by the one that the import gives.
+    pub modules: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// Returns the grammar of a file, by its name.

@@ -6,6 +6,7 @@
 
 mod constants;
 mod head;
+mod project;
 mod search;
 mod touched;
 

@@ -236,6 +236,7 @@ impl<'t, 'r> Session<'t, 'r> {
         self.calls += 1;
         let room = self.caps.bytes_per_call.min(self.caps.bytes - self.bytes);
         let answer = self.answer(name, arguments, room).unwrap_or_else(|problem| {
+            self.refuse(name, arguments, &problem);
             let mut page = Page::new(room);
             page.close(&problem);
             page
@@ -246,6 +247,17 @@ impl<'t, 'r> Session<'t, 'r> {
         self.lookups.all.push(Lookup::call(name, arguments, &text));
         self.lookups.is_unfit |= self.tree.is_editable() || self.tree.has_orders(&text);
         text
+    }
+
+    /// Keeps a refused edit, for the one who asked for the fix.
+    fn refuse(&self, name: &str, arguments: &Value, problem: &str) {
+        if !EDITS.iter().any(|spec| spec.name == name) {
+            return;
+        }
+        let arguments = argument::object(arguments).unwrap_or_default();
+        let path = argument::string(&arguments, "path").unwrap_or_default().trim();
+        let shown = argument::shown(self.tree, path);
+        self.tree.refuse(path, &format!("{name} of {shown}: {problem}"));
     }
 
     fn answer(&self, name: &str, arguments: &Value, room: usize) -> Result<Page, String> {

@@ -57,7 +57,12 @@ struct Drafts {
     texts: BTreeMap<RepoPath, Rc<str>>,
     /// Bytes that the model wrote in all.
     bytes: usize,
+    /// Edits that were refused: the path as the model wrote it, and why.
+    refused: Vec<(String, String)>,
 }
+
+/// Refused edits that are kept.
+const MOST_REFUSED: usize = 20;
 
 /// Files that a model may edit or create.
 const MOST_DRAFTS: usize = 20;
@@ -168,7 +173,25 @@ impl<'r> Tree<'r> {
         }
         drafts.bytes += written;
         drafts.texts.insert(path.clone(), text.into());
+        let name = path.to_wire();
+        drafts.refused.retain(|(refused, _)| *refused != name);
         Ok(())
+    }
+
+    /// Keeps that an edit of a file was refused, until a later edit of the file succeeds. `path`: as the model wrote it.
+    pub(in crate::ai) fn refuse(&self, path: &str, why: &str) {
+        let Some(drafts) = &self.drafts else { return };
+        let mut drafts = drafts.borrow_mut();
+        let path = path.strip_prefix("./").unwrap_or(path);
+        drafts.refused.retain(|(refused, _)| refused != path);
+        if drafts.refused.len() < MOST_REFUSED {
+            drafts.refused.push((path.to_owned(), why.to_owned()));
+        }
+    }
+
+    /// Returns the refused edits, each with its reason. Foreign text.
+    pub(in crate::ai) fn refused_edits(&self) -> Vec<String> {
+        self.drafts.iter().flat_map(|d| d.borrow().refused.clone()).map(|(_, why)| why).collect()
     }
 
     /// Returns true if a file can be created: nothing is at the path or above it, and no program takes it for more than a

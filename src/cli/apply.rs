@@ -161,7 +161,8 @@ fn checked(context: &Context, edits: &Edits, (session, before): (&Session, &[wir
     let mut lines: Vec<String> = Vec::new();
     lines.extend(effect.gone.iter().map(|id| format!("gone: {id} ({})", rule(id))));
     lines.extend(effect.still_there.iter().map(|id| format!("still there: {id} ({})", rule(id))));
-    let next = next_round(session);
+    let repo = Repo::open(&context.dir, &context.env);
+    let next = repo.map_or_else(|e| Inert::new(e.message).to_string(), |repo| next_round(session, &repo));
     let unchecked = |id: &String| format!("not checked: {id} is a claim of a model; {next}");
     lines.extend(effect.unchecked.iter().map(unchecked));
     lines.extend(effect.new.iter().map(|what| format!("new: {what}")));

@@ -14,9 +14,11 @@ use crate::policy::glob::Globs;
 use crate::review::Place;
 use crate::rounds;
 use crate::rounds::decide::{
-    Choice, Confirmation, Decided, Here, Listed, confirm as confirm_all, decide, decision, list,
+    Choice, Confirmation, Decided, Here, Listed, Overruled, confirm as confirm_all, decide, decision, list,
+    still_shared,
 };
 use crate::rules::RuleSet;
+use crate::shell;
 use crate::untrusted::Inert;
 use crate::wire::stored::Session;
 use crate::wire::{self, Disposition};
@@ -200,7 +202,7 @@ fn record(context: &Context, common: &Common, decision: Decision, until: Option<
         share: common.share,
     };
     let decided = decide(&opened.here(context), &opened.session, &choice)?;
-    recorded(context, &decided, common.share)
+    recorded(context, &opened, &decided, common.share)
 }
 
 pub(super) fn confirm(context: &Context, args: &Confirm) -> Result<ExitStatus> {
@@ -210,11 +212,11 @@ pub(super) fn confirm(context: &Context, args: &Confirm) -> Result<ExitStatus> {
     if decided.is_empty() && !context.global.quiet {
         return print(&format!("no decision is proposed on a finding of review {}\n", opened.id));
     }
-    recorded(context, &decided, args.share)
+    recorded(context, &opened, &decided, args.share)
 }
 
 /// Prints recorded decisions.
-fn recorded(context: &Context, decided: &[Decided], is_shared: bool) -> Result<ExitStatus> {
+fn recorded(context: &Context, opened: &Opened, decided: &[Decided], is_shared: bool) -> Result<ExitStatus> {
     if context.global.quiet {
         return Ok(ExitStatus::Pass);
     }
@@ -224,10 +226,44 @@ fn recorded(context: &Context, decided: &[Decided], is_shared: bool) -> Result<E
         let name = Inert::new(format!("{} ({}{})", finding.id, finding.rule_id, at(finding)));
         text.push_str(&format!("{} {name}{until}\n", entry.decision.name()));
     }
-    if is_shared {
-        text.push_str(&to_commit());
+    match is_shared {
+        true => text.push_str(&to_commit()),
+        false => {
+            let overruled = still_shared(&opened.here(context), &opened.session, decided)?;
+            text.extend(overruled.iter().map(|o| still_there(o, &opened.id)));
+        }
     }
     print(&text)
+}
+
+/// Says that the shared file still has another decision, and which command changes it.
+fn still_there(overruled: &Overruled, session: &SessionId) -> String {
+    let Overruled { id, own, shared } = overruled;
+    let mut words = vec!["claude-reviewer", verb(own.decision), id, "--session"];
+    let session = session.to_string();
+    let until = own.expires.map(|date| date.to_string());
+    words.push(&session);
+    if let (Some(until), true) = (&until, own.decision != Decision::Accepted) {
+        words.extend(["--until", until]);
+    }
+    if !own.reason.is_empty() {
+        words.extend(["--reason", &own.reason]);
+    }
+    words.push("--share");
+    let command = words.into_iter().map(shell::quoted).collect::<Vec<_>>().join(" ");
+    let there = format!("{} still {}s {id} (by {})", crate::disposition::SHARED, verb(shared.decision), shared.owner);
+    let lines =
+        [format!("note: {there}, and in gate mode only that file counts"), format!("hint: to change it: {command}")];
+    lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()
+}
+
+/// Returns the command that records a decision.
+fn verb(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Accepted => "accept",
+        Decision::Rejected => "reject",
+        Decision::Deferred => "defer",
+    }
 }
 
 /// Prints what makes shared decisions known to others.
@@ -261,6 +297,9 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
         return write(|out| wire::write(&listed, out));
     }
     let mut text = String::new();
+    // The columns of a list are as wide as its longest entries.
+    let width = all.iter().map(|l| status(&l.finding).len()).fold(STATUS, usize::max);
+    let id_width = all.iter().map(|l| l.finding.id.len()).fold(ID, usize::max);
     for Listed { finding: f, entry, proposal } in &all {
         let status = status(f);
         let id = if f.disposition == Disposition::Fixed { "-" } else { &f.id };
@@ -269,7 +308,8 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
             (Some(file), None) => format!("{file}  "),
             (None, _) => String::new(),
         };
-        let line = format!("{id:<4} {:<10} {status:<8}  {place}{}: {}", severity(f.severity), f.rule_id, f.title);
+        let line =
+            format!("{id:<id_width$} {:<10} {status:<width$}  {place}{}: {}", severity(f.severity), f.rule_id, f.title);
         text.push_str(&format!("{}\n", Inert::new(line)));
         if let Some(entry) = entry {
             text.push_str(&format!("     {}\n", Inert::new(explained(entry))));
@@ -285,6 +325,10 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
     }
     print(&text)
 }
+
+/// Characters of the columns of IDs and of statuses, at least.
+const ID: usize = 4;
+const STATUS: usize = 8;
 
 /// Returns who decided until when, and why.
 fn explained(entry: &Entry) -> String {

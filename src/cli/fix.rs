@@ -1,6 +1,7 @@
 //! `fix`: lets a model fix findings in a private copy, verifies the result, and applies it after approval.
 
 mod ask;
+mod flags;
 
 use super::Context;
 use super::history::print;
@@ -18,6 +19,7 @@ use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::fixing::{AttemptVerdict, FixOutcome};
 use ask::{Answer, Choice, ask};
+use flags::Flags;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,12 +75,13 @@ pub(super) struct Args {
 pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !args.yes && !has_person {
-        let command = format!("{} --yes", command(args));
-        return Err(Error::usage("a fix needs approval, and standard input is not a terminal").hint(command));
+        let flags = Flags { yes: true, ..Flags::of(context, args) };
+        let error = Error::usage("a fix needs approval, and standard input is not a terminal");
+        return Err(error.hint_person(command(&args.findings, &args.session, &flags.words())));
     }
     if let Some(file) = &args.patch {
         // Before a model is paid.
-        patch::check(&context.dir.join(file), &command(args))?;
+        patch::check(&context.dir.join(file), &without_patch(context, args))?;
     }
     let stop = Stop::default();
     let result = signals::heard(&stop, || Steps { context, args, stop: &stop }.all());
@@ -93,10 +96,17 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     }
 }
 
-/// Returns the command without approval and without its option for a patch.
-fn command(args: &Args) -> String {
-    let words = [args.findings.clone(), vec!["--session".to_owned(), args.session.clone()]].concat();
-    format!("claude-reviewer fix {}", words.iter().map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "))
+/// Returns the command that the user ran, without its option for a patch.
+fn without_patch(context: &Context, args: &Args) -> String {
+    let flags = Flags { patch: None, ..Flags::of(context, args) };
+    command(&args.findings, &args.session, &flags.words())
+}
+
+/// Returns a command that fixes findings of a session. `flags`: see [`Flags::words`].
+fn command(findings: &[String], session: &str, flags: &[String]) -> String {
+    let session = ["--session".to_owned(), session.to_owned()];
+    let words = findings.iter().chain(&session).chain(flags);
+    format!("claude-reviewer fix {}", words.map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "))
 }
 
 /// The steps of one run.
@@ -115,6 +125,7 @@ impl Steps<'_> {
             session,
             findings: self.args.findings.clone(),
             allowed: self.args.allow.clone(),
+            flags: Flags::of(self.context, self.args).words(),
             via: "cli",
         };
         let mut fixing = self.in_world(|world| Fixing::open(ask, world))?;
@@ -207,7 +218,7 @@ impl Steps<'_> {
     fn finish(&self, mut fixing: Fixing) -> Result<ExitStatus> {
         if let Some(file) = &self.args.patch {
             let file = self.context.dir.join(file);
-            let written = patch::write(&file, &fixing.patch(), &command(self.args));
+            let written = patch::write(&file, &fixing.patch(), &without_patch(self.context, self.args));
             written.map_err(|e| self.with_kept_patch(e, &fixing))?;
             fixing.end(FixOutcome::Patched)?;
             let command = Inert::new(patch::quoted(&file)).to_string();
@@ -269,29 +280,35 @@ impl Steps<'_> {
         let (session, ids) = (fixing.session(), ids(fixing));
         let why = reasons.first().map(|r| r.lines().next().unwrap_or_default().to_owned()).unwrap_or_default();
         let message = format!("no fix of {ids} was verified, and the worktree is unchanged: {why}");
-        let names = ids.replace(", ", " ");
+        let names: Vec<String> = fixing.findings().0.iter().map(|f| f.id.clone()).collect();
         let history = format!("see the attempts: claude-reviewer history {session}");
-        let again = |flags: &str| format!("claude-reviewer fix {names} --session {session} {flags}");
+        let flags = Flags::of(self.context, self.args);
+        let again = |flags: Flags| command(&names, &session.to_string(), &flags.words());
+        let by_hand = format!("fix it by hand; {}", fixing.next_round());
         let error = match verdict {
             AttemptVerdict::Failed | AttemptVerdict::Unverified => {
                 return Err(Error::incomplete(message)
-                    .hint("check the backends: claude-reviewer doctor")
-                    .hint(history));
+                    .hint_person("check the backends: claude-reviewer doctor")
+                    .hint_person(history));
             }
             AttemptVerdict::Forbidden if fixing.refused().is_empty() => {
-                Error::usage(message).hint(format!("fix it by hand; {}", fixing.next_round())).hint(history)
+                Error::usage(message).hint_person(by_hand).hint_person(history)
             }
             AttemptVerdict::Forbidden => {
-                let allow: Vec<String> =
-                    fixing.refused().iter().map(|p| format!("--allow {}", shell::quoted(p))).collect();
-                Error::usage(message).hint(format!("to permit it: {}", again(&allow.join(" ")))).hint(history)
+                let allow = [flags.allow.as_slice(), fixing.refused()].concat();
+                let command = again(Flags { allow, ..flags });
+                Error::usage(message).hint_person(format!("to permit it: {command}")).hint_person(history)
             }
             AttemptVerdict::NoChange => {
-                Error::usage(message).hint(format!("try another backend: {}", again("--backend NAME"))).hint(format!(
-                    "or decide on the finding: claude-reviewer reject {names} --session {session} --reason TEXT"
-                ))
+                let other = again(Flags { backend: vec!["NAME".to_owned()], model: None, ..flags });
+                let names = names.join(" ");
+                let reject = format!("claude-reviewer reject {names} --session {session} --reason TEXT");
+                Error::usage(message)
+                    .hint_person(format!("try another backend: {other}"))
+                    .hint_person(format!("or {by_hand}"))
+                    .hint_person(format!("or decide on the finding: {reject}"))
             }
-            _ => Error::usage(message).hint(history),
+            _ => Error::usage(message).hint_person(history),
         };
         super::print_error(&error);
         Ok(ExitStatus::Block)

@@ -11,6 +11,7 @@ use crate::review::{Record, Review};
 use crate::rounds::selection::{Person, Selection, settle};
 use crate::rounds::{self, recall};
 use crate::rules::RuleSet;
+use crate::shell;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::Report;
@@ -53,7 +54,9 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let stored = Stored::find(context, args)?;
     let (review, selection) = stored.selected(context, args)?;
     let whole = stored.session.request.asked.files.is_empty();
-    let publication = Publication { review: &review, parts: &args.parts, whole, selection: &selection };
+    let again = rounds::pull_command(&Repo::open(&context.dir, &context.env)?, &stored.pull);
+    let publication =
+        Publication { review: &review, parts: &args.parts, whole, selection: &selection, again: Some(&again) };
     let forge = pr::forge_of(context, &stored.pull)?;
     let stop = Stop::default();
     let number = stored.pull.number;
@@ -137,12 +140,12 @@ impl Stored {
     /// Returns the review of the last round, and what of it is published.
     fn selected(&self, context: &Context, args: &Args) -> Result<(Review, Selection)> {
         let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-        let again = format!("review it again: claude-reviewer review pr {}", self.pull.number);
+        let repo = Repo::open(&context.dir, &context.env)?;
+        let again = format!("review it again: {}", rounds::pull_command(&repo, &self.pull));
         let last = self.session.rounds.last().map(|r| &r.review);
         let last = last.ok_or_else(|| Error::usage("the review has no round").hint(again.clone()))?;
         let mut review = recall::review(&last.report, &self.change);
         review.source.label.clone_from(&self.session.request.label);
-        let repo = Repo::open(&context.dir, &context.env)?;
         // Words of tickets are taken out of the texts, for which they have to be known.
         crate::context::recall(&mut review.context, &context.env, repo.worktree());
         review.record = Some(Record { text: self.change.clone(), left_out: last.change.left_out.clone() });
@@ -174,8 +177,9 @@ fn of_pull(context: &Context, number: &str, remote: Option<&str>) -> Result<Stri
         None => None,
     };
     let id = id.ok_or_else(|| {
+        let of = remote.map(|name| format!(" --remote {}", shell::quoted(name))).unwrap_or_default();
         Error::usage(format!("no review of pull request #{number} is stored"))
-            .hint(format!("claude-reviewer review pr {number}"))
+            .hint(format!("claude-reviewer review pr {number}{of}"))
     })?;
     Ok(id.to_string())
 }

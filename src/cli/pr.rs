@@ -418,6 +418,8 @@ pub(super) struct Publication<'a> {
     /// The whole change was reviewed, and not some files of it.
     pub(super) whole: bool,
     pub(super) selection: &'a Selection,
+    /// As in [`Order`].
+    pub(super) again: Option<&'a str>,
 }
 
 impl Publication<'_> {
@@ -454,8 +456,8 @@ impl Publication<'_> {
         let named = |part: Part| self.parts.contains(&part);
         let parts =
             Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
-        let Self { review, whole, selection, .. } = *self;
-        give(&Order { review, base, lines: &lines, parts, whole, selection })
+        let Self { review, whole, selection, again, .. } = *self;
+        give(&Order { review, base, lines: &lines, parts, whole, selection, again })
     }
 }
 

@@ -74,6 +74,8 @@ pub(super) struct Server<'a> {
     secrets: Vec<Key>,
     live: Option<Live>,
     restarts: u32,
+    /// Why the last connection ended. Masked and escaped.
+    last_end: Option<String>,
     dead: Option<String>,
 }
 
@@ -97,7 +99,7 @@ impl<'a> Server<'a> {
     pub(super) fn new(config: &'a ContextServer, around: Surroundings<'a>) -> Self {
         let names = config.env.iter().chain(&config.token_env);
         let secrets = names.filter_map(|n| around.env.var(n)).filter(|v| v.len() >= 8).filter_map(Key::new).collect();
-        Self { config, around, secrets, live: None, restarts: 0, dead: None }
+        Self { config, around, secrets, live: None, restarts: 0, last_end: None, dead: None }
     }
 
     /// Returns true if the configuration allows for a tool that reads such things. Starts nothing.
@@ -181,7 +183,7 @@ impl<'a> Server<'a> {
                 return Ok(live.tools.clone());
             }
             match self.connect().await {
-                Ok(live) => self.live = Some(live),
+                Ok(live) => (self.live, self.last_end) = (Some(live), None),
                 Err(Some(closed)) => self.count(closed).await?,
                 Err(None) => return Err(self.late().await),
             }
@@ -285,23 +287,36 @@ impl<'a> Server<'a> {
     /// Waits before the next start, if there may be one.
     async fn count(&mut self, closed: Closed) -> Result<(), Failed> {
         let reason = self.shown(&closed.reason);
+        self.last_end = Some(reason.clone());
         if closed.is_passing && self.restarts < RESTARTS {
             self.restarts += 1;
             tracing::debug!(server = %Inert::new(&self.config.name), restart = self.restarts, "context server ended");
-            return match self.bounded(sleep(PAUSE)).await {
-                Some(()) => Ok(()),
-                None => Err(self.late().await),
-            };
+            match self.bounded(sleep(PAUSE)).await {
+                Some(()) => return Ok(()),
+                None if self.around.stop.signal().is_some() => return Err(self.late().await),
+                // The end is the reason, and not the time that was left to start it again.
+                None => self.restarts -= 1,
+            }
         }
-        let reason = if self.restarts > 0 { format!("{reason} ({} restarts)", self.restarts) } else { reason };
+        let reason = self.with_restarts(&reason);
         self.dead = Some(reason.clone());
         Err(Failed { reason, is_dead: true })
     }
 
+    fn with_restarts(&self, reason: &str) -> String {
+        match self.restarts {
+            0 => reason.to_owned(),
+            1 => format!("{reason} (1 restart)"),
+            n => format!("{reason} ({n} restarts)"),
+        }
+    }
+
+    /// Ends a server for which no time is left. If it ended by itself before, that is a part of the reason.
     async fn late(&mut self) -> Failed {
-        let reason = match self.around.stop.signal() {
-            Some(_) => "the run was stopped".to_owned(),
-            None => "no answer within [context] timeout".to_owned(),
+        let reason = match (self.around.stop.signal(), &self.last_end) {
+            (Some(_), _) => "the run was stopped".to_owned(),
+            (None, Some(end)) => format!("{}; then no answer within [context] timeout", self.with_restarts(end)),
+            (None, None) => "no answer within [context] timeout".to_owned(),
         };
         self.dead = Some(reason.clone());
         self.end().await;

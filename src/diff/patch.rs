@@ -63,7 +63,7 @@ fn read(patch: &[u8], heads: Heads) -> Result<Vec<FileChange>> {
     }
     if changes.is_empty() && !may_be_without_changes(patch) {
         return Err(
-            Error::usage("not a patch: no changed file found").hint("git diff | claude-reviewer review patch -")
+            Error::usage("not a patch: no changed file found").hint_person("git diff | claude-reviewer review patch -")
         );
     }
     Ok(changes)
@@ -129,19 +129,19 @@ impl<'a> Reader<'a> {
             Some(b'@') if hunks::Header::parse(line).is_some() => Err(self.wrong("hunk without file names before it")),
             Some(b'*') if line.starts_with(b"*** ") && starts(1, b"--- ") && starts(2, b"***************") => Err(self
                 .wrong("unsupported context diff")
-                .hint("make a unified diff: diff -u OLD NEW | claude-reviewer review patch -")),
+                .hint_person("make a unified diff: diff -u OLD NEW | claude-reviewer review patch -")),
             Some(b'B') => self.plain_binary(line).transpose(),
             Some(b'I') if line.starts_with(b"Index: ") => self.subversion_binary(line).transpose(),
             Some(b'S') if line.starts_with(b"Submodule ") => self.submodule_log(line).transpose(),
             Some(b'C') => match line.to_ascii_lowercase().strip_prefix(b"content-transfer-encoding:") {
                 Some(how) if matches!(how.trim_ascii(), b"quoted-printable" | b"base64") => Err(self
                     .wrong("cannot read the patch in an encoded mail")
-                    .hint("git mailinfo msg patch < MAIL && claude-reviewer review patch patch")),
+                    .hint_person("git mailinfo msg patch < MAIL && claude-reviewer review patch patch")),
                 _ => Ok(None),
             },
             Some(0x1b) if coloured(line) => Err(self
                 .wrong("the patch contains colour codes")
-                .hint("git diff --no-color | claude-reviewer review patch -")),
+                .hint_person("git diff --no-color | claude-reviewer review patch -")),
             _ => Ok(None),
         }
     }
@@ -300,7 +300,7 @@ fn invalid_header(number: usize, fault: Fault) -> Error {
 
 fn combined(number: usize) -> Error {
     wrong(number, "unsupported combined diff of a merge")
-        .hint("git show -m --first-parent MERGE | claude-reviewer review patch -")
+        .hint_person("git show -m --first-parent MERGE | claude-reviewer review patch -")
 }
 
 /// Tells whether a line is one of a patch with colours.

@@ -27,6 +27,8 @@ pub struct Order<'a> {
     pub whole: bool,
     /// Which findings are published.
     pub selection: &'a Selection,
+    /// The command that reviews the pull request again; `None`: the one of the default remote.
+    pub again: Option<&'a str>,
 }
 
 /// What was written.
@@ -78,7 +80,8 @@ impl Forge {
     ///
     /// As [`Forge::publish`].
     fn reviewed(&self, number: u64, order: &Order<'_>, what: &str, stop: &Stop) -> Result<PullRequest> {
-        let again = || format!("review it again: claude-reviewer review pr {number}");
+        let command = order.again.map_or_else(|| format!("claude-reviewer review pr {number}"), str::to_owned);
+        let again = || format!("review it again: {command}");
         let reviewed = order.review.source.head.as_deref().and_then(ObjectId::from_hex);
         let Some(reviewed) = reviewed else {
             let message = format!("{what}: the last round of the review is not of a commit of the pull request");

@@ -39,6 +39,34 @@ pub(super) struct Bases<'a> {
     pub(super) further: Vec<State>,
     /// The branch that the change goes to.
     pub(super) tip: Option<&'a Tip>,
+    /// The parts of the change.
+    pub(super) parts: &'a [Part],
+}
+
+impl Bases<'_> {
+    /// Returns true if the shared file can be read in every state that the change leads to.
+    fn is_repaired(&self, reader: &mut Reader<'_>) -> bool {
+        let head = |part: &Part| match &part.content {
+            Content::Change(change) => Some(change.head.clone()),
+            Content::Commit(_) | Content::Given(_) => None,
+        };
+        let heads: Vec<State> = self.parts.iter().filter_map(head).collect();
+        !heads.is_empty() && heads.iter().all(|head| shared(reader, head).is_ok())
+    }
+
+    /// Returns the error about a shared file of the merge base that cannot be read. If the change repairs it, notes that no
+    /// decision of the base counts, and returns none: such a change could never pass otherwise.
+    fn unreadable(&self, error: Error, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Result<Entries> {
+        let name =
+            self.base.commit().map_or_else(|| "the base".to_owned(), |id| format!("the merge base {}", id.short()));
+        let error = at(&name, error);
+        if error.kind == error::Kind::Usage && self.is_repaired(reader) {
+            let text = format!("no decision of the base counts, and the change repairs their file: {}", error.message);
+            notes.push(Note::general("policy", text));
+            return Ok(Entries::default());
+        }
+        Err(error.hint(format!("correct or remove {SHARED} in this change, or merge a change that does so first")))
+    }
 }
 
 /// Reads the decisions that a review heeds: of the bases in gate mode, else of `state` and of the store in `place`.
@@ -55,7 +83,10 @@ pub(super) fn load(
     let Some(repo) = repo else { return Ok(Entries::default()) };
     let mut reader = repo.reader();
     if authority == Authority::Base {
-        let shared = bytes_at(&mut reader, bases.base)?;
+        let shared = match bytes_at(&mut reader, bases.base) {
+            Ok(shared) => shared,
+            Err(e) => return bases.unreadable(e, &mut reader, notes),
+        };
         for other in bases.others {
             if bytes_at(&mut reader, other)? != shared {
                 let text = format!("{SHARED} differs between the bases of the pushed references and is not used");
@@ -63,7 +94,10 @@ pub(super) fn load(
                 return Ok(Entries::default());
             }
         }
-        let all = bound(shared.map(|bytes| read(SHARED, &bytes)).transpose()?.unwrap_or_default());
+        let all = match shared.map(|bytes| read(SHARED, &bytes)).transpose() {
+            Ok(all) => bound(all.unwrap_or_default()),
+            Err(e) => return bases.unreadable(e, &mut reader, notes),
+        };
         return agreed(all, repo, &mut reader, bases, notes);
     }
     let own = place.map(|place| own(&mut reader, place, notes)).transpose()?.unwrap_or_default();

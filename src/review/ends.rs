@@ -36,7 +36,7 @@ pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &St
     if nothing && ends.may_be_empty.is_none() {
         let error =
             Error::usage(format!("{}: {} has no commits that {} lacks", ends.label, head.short(), branch.base_name));
-        return Err(error.hint("claude-reviewer review branch HEAD --base REV"));
+        return Err(error.hint_person("claude-reviewer review branch HEAD --base REV"));
     }
     let mut all = Resolved::of_branch(repo, label, branch);
     if ends.is_pull {
@@ -326,11 +326,11 @@ impl Search<'_> {
                 match end {
                     // A mistake of whoever typed it.
                     End::Rev(_) => Error::usage(text).hint("list the references of the remote: git ls-remote"),
-                    _ => Error::incomplete(text).hint("claude-reviewer review branch HEAD --base REV"),
+                    _ => Error::incomplete(text).hint_person("claude-reviewer review branch HEAD --base REV"),
                 }
             }
             false => Error::usage(format!("{label}: {what}, {name}, is not in this clone"))
-                .hint("let the review fetch it: --fetch")
+                .hint_person("let the review fetch it: --fetch")
                 .hint("or let the checkout fetch all of the history (fetch-depth: 0, GIT_DEPTH: 0)"),
         }
     }

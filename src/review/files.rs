@@ -80,9 +80,9 @@ impl Files {
         let error = Error::usage(rules.masked(&text));
         if let Some(range) = unknown.iter().find(|p| p.contains("..") && !p.contains('/')) {
             let range = rules.masked(range);
-            return Err(
-                error.hint(format!("a range goes before --files: claude-reviewer review commit {range} --files GLOB"))
-            );
+            return Err(error
+                .hint_person(format!("a range goes before --files: claude-reviewer review commit {range} --files GLOB"))
+                .hint_agent("name files in file_list; review_commit and review_branch take commits and branches"));
         }
         Err(error.hint("patterns are relative to the current folder; `git ls-files` lists the tracked files"))
     }

@@ -140,7 +140,9 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
             // A person sees that nothing was reviewed; who gates, in whatever pipeline, would let it pass.
             if request.authority == Authority::Base && b.commits.is_empty() {
                 let error = Error::usage(format!("{name} has no commits that {} lacks", b.base_name));
-                return Err(error.hint("claude-reviewer review branch HEAD --base REV"));
+                return Err(error
+                    .hint_person("claude-reviewer review branch HEAD --base REV")
+                    .hint_agent("call review_branch with another base_branch"));
             }
             let label = format!("{name} against {}", b.base_name);
             Ok(Resolved::of_branch(repo, label, b))

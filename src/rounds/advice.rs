@@ -28,8 +28,8 @@ pub struct Told<'a> {
     /// Earlier rounds, oldest first.
     pub earlier: &'a [Earlier<'a>],
     pub max_rounds: u32,
-    /// The number of the pull request that the session is about.
-    pub pull: Option<u64>,
+    /// The command that reviews the pull request of the session again.
+    pub pull: Option<&'a str>,
     /// Whether the failure of a backend is temporary.
     pub retry: Retry,
 }
@@ -105,9 +105,7 @@ impl Told<'_> {
     fn next_round(&self, request: &str) -> String {
         match self.pull {
             None => format!("{request} and list your changes in the response"),
-            Some(number) => {
-                format!("push them and review the pull request again: claude-reviewer review pr {number}")
-            }
+            Some(command) => format!("push them and review the pull request again: {command}"),
         }
     }
 

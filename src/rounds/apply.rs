@@ -221,14 +221,15 @@ fn refuse(
     let error = Error::usage(format!("{id} is not applied: {why}"));
     let elsewhere = reviewed.elsewhere(Some(found)).filter(|_| remedy == Remedy::Review);
     if let Some(commit) = elsewhere {
-        return Err(error.hint(format!(
-            "the reviewed commit is not checked out: git checkout {commit} && {} apply {id} --session {}",
-            crate::NAME,
-            reviewed.id
-        )));
+        let how = format!("the reviewed commit is not checked out: git checkout {commit}");
+        return Err(error
+            .hint_person(format!("{how} && {} apply {id} --session {}", crate::NAME, reviewed.id))
+            .hint_agent(format!("{how}; then call apply_finding again")));
     }
     Err(match remedy {
-        Remedy::Review => error.hint("review again, and apply a new finding: claude-reviewer review"),
+        Remedy::Review => error
+            .hint_person("review again, and apply a new finding: claude-reviewer review")
+            .hint_agent("call request_review, and apply a finding of the new round"),
         Remedy::Fix => error
             .hint_person(format!("let a model write the fix: claude-reviewer fix {id}"))
             .hint_agent("edit the lines, then call verify_fix"),
@@ -522,7 +523,7 @@ impl Edits {
         for rewrite in rewrites {
             let edit = merge(target, rewrite).map_err(|why| {
                 let error = Error::usage(format!("the fix is not applied: {why}; nothing was written"));
-                error.hint("write it as a patch instead: claude-reviewer fix --patch fix.patch")
+                error.hint_person("write it as a patch instead: claude-reviewer fix --patch fix.patch")
             })?;
             out.files.extend(edit);
         }

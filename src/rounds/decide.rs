@@ -114,8 +114,10 @@ pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Co
         let wanted = wanted?;
         listed.retain(|l| wanted.iter().any(|f| f.fingerprint == l.finding.fingerprint));
         if let Some(l) = listed.iter().find(|l| l.proposal.is_none()) {
-            return Err(Error::usage(format!("no decision is proposed on {}", l.finding.id))
-                .hint(format!("list the findings and the proposals: claude-reviewer findings {}", session.review_id)));
+            return Err(Error::usage(format!("no decision is proposed on {}", l.finding.id)).hint_person(format!(
+                "list the findings and the proposals: claude-reviewer findings {}",
+                session.review_id
+            )));
         }
     }
     let owner = choice.owner.clone().unwrap_or_else(|| here.place.actor.clone());
@@ -128,6 +130,41 @@ pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Co
         record(here, &decided, choice.share)?;
     }
     Ok(decided)
+}
+
+/// Returns the shared decisions that hold and differ from those that were recorded in the store alone. In gate mode, only the
+/// shared ones count.
+///
+/// # Errors
+/// Usage: the shared file has an error.
+pub fn still_shared(here: &Here<'_>, session: &Session, decided: &[Decided]) -> Result<Vec<Overruled>> {
+    let Some(last) = session.rounds.last().map(|r| &r.review.report) else { return Ok(Vec::new()) };
+    let mut reader = here.repo.reader();
+    let shared = Entries::new(decided::shared(&mut reader, &State::Worktree)?);
+    let day = today(here.now);
+    let mut out = Vec::new();
+    for (found, own) in decided {
+        let finding = recall::findings(std::slice::from_ref(found), b"").pop();
+        let Some(finding) = finding.filter(|f| shared.names(f)) else { continue };
+        let lines = lines(here.repo, &mut reader, &finding, &last.source);
+        let holds = match &lines {
+            Lines::None => shared.entry(&finding, None, day),
+            Lines::Same(content) => shared.entry(&finding, Some(content), day),
+            Lines::Changed | Lines::Unknown => None,
+        };
+        if let Some(shared) = holds.filter(|shared| shared.decision != own.decision) {
+            out.push(Overruled { id: found.id.clone(), own: own.clone(), shared: shared.clone() });
+        }
+    }
+    Ok(out)
+}
+
+/// A decision in the store, and another one in the shared file.
+#[derive(Clone, Debug)]
+pub struct Overruled {
+    pub id: String,
+    pub own: Entry,
+    pub shared: Entry,
 }
 
 /// How proposals are confirmed.
@@ -224,10 +261,9 @@ fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<De
 pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
     match until.filter(|date| *date <= today) {
         None => Ok(()),
-        Some(date) => {
-            Err(Error::usage(format!("--until {date} is not in the future"))
-                .hint("write a later date: --until YYYY-MM-DD"))
-        }
+        Some(date) => Err(Error::usage(format!("{date} is not in the future"))
+            .hint_person("write a later date: --until YYYY-MM-DD")
+            .hint_agent("set until to a later date, as YYYY-MM-DD")),
     }
 }
 
@@ -333,7 +369,11 @@ pub fn decision(entry: &Entry) -> wire::Decided {
 /// # Errors
 /// Usage: none or several.
 pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Result<&'f wire::Finding> {
-    let hint = format!("list the findings: claude-reviewer findings {review}");
+    let hinted = |error: Error| {
+        error
+            .hint_person(format!("list the findings: claude-reviewer findings {review}"))
+            .hint_agent(format!("call get_review_history with review_id {review}, and name findings by their id"))
+    };
     // An ID can look like the first digits of a fingerprint.
     if let Some(one) = findings.iter().find(|f| f.id.eq_ignore_ascii_case(name)) {
         return Ok(one);
@@ -343,8 +383,8 @@ pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Re
     let mut found = findings.iter().filter(|f| is_prefix && f.fingerprint.starts_with(&lower));
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
-        (None, _) => Err(unknown_name(findings, name, review).hint(hint)),
-        (Some(_), Some(_)) => Err(Error::usage(format!("{name} names several findings of review {review}")).hint(hint)),
+        (None, _) => Err(hinted(unknown_name(findings, name, review))),
+        (Some(_), Some(_)) => Err(hinted(Error::usage(format!("{name} names several findings of review {review}")))),
     }
 }
 
@@ -353,7 +393,9 @@ fn unknown_name(findings: &[wire::Finding], name: &str, review: &str) -> Error {
     let separated: Vec<&str> = name.split([',', ';']).map(str::trim).filter(|n| !n.is_empty()).collect();
     if separated.len() > 1 {
         let error = Error::usage(format!("{name:?} is not the name of one finding"));
-        return error.hint(format!("separate names with spaces: {}", separated.join(" ")));
+        return error
+            .hint_person(format!("separate names with spaces: {}", separated.join(" ")))
+            .hint_agent("pass each name as its own item of findings");
     }
     let number = name.strip_prefix(['f', 'F']).filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let shown = number.map_or_else(|| format!("{name:?}"), |number| format!("\"F{number}\""));
@@ -493,14 +535,16 @@ fn changed(found: &wire::Finding) -> Error {
         _ => String::new(),
     };
     Error::usage(format!("the lines of {}{at} have changed since the review", found.id))
-        .hint("review again, and decide on the new findings: claude-reviewer review")
+        .hint_person("review again, and decide on the new findings: claude-reviewer review")
+        .hint_agent("call request_review, and propose a decision on the new findings")
 }
 
 fn unknown(found: &wire::Finding) -> Error {
     let file = found.file.as_deref().unwrap_or_default();
     let why = format!("{file} has changed since the review, and the store does not have the secret in the lines of");
     Error::usage(format!("{why} {}: whether they are as reviewed is unknown", found.id))
-        .hint("review again, and decide on the new findings: claude-reviewer review")
+        .hint_person("review again, and decide on the new findings: claude-reviewer review")
+        .hint_agent("call request_review, and propose a decision on the new findings")
 }
 
 /// Adds entries to the shared file of a worktree, and makes it where it is missing.

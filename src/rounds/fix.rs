@@ -8,6 +8,7 @@ mod copy;
 pub mod guard;
 mod merge;
 mod questions;
+mod refusals;
 mod testing;
 mod verdict;
 
@@ -29,12 +30,14 @@ use crate::progress::WithoutFindings;
 use crate::request::{CacheUse, ReviewRequest, Source};
 use crate::review::{self, Consultation, Place, World};
 use crate::rules::RuleSet;
+use crate::shell;
 use crate::wire;
 use crate::wire::fixing::{Attempt, AttemptVerdict, Fix, FixOutcome, Plan, Step};
 use crate::wire::stored::Session;
 use allowance::Allowance;
 use copy::Copy;
 use guard::{Bounds, Changed, Surroundings};
+use refusals::{Refusals, is_for_good, told};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,8 +54,20 @@ pub struct FixAsk {
     pub findings: Vec<String>,
     /// Patterns of paths that a person allows although they check the code.
     pub allowed: Vec<String>,
+    /// The flags of the command line, not quoted: commands in hints repeat them.
+    pub flags: Vec<String>,
     /// `cli` or `mcp`.
     pub via: &'static str,
+}
+
+impl FixAsk {
+    /// Returns the command that fixes findings of the session, with the flags of the user. Without findings: the ones that it
+    /// chooses.
+    fn command(&self, findings: &[String]) -> String {
+        let session = ["--session".to_owned(), self.session.to_string()];
+        let words = findings.iter().chain(&session).chain(&self.flags);
+        format!("{} fix {}", crate::NAME, words.map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "))
+    }
 }
 
 /// Why findings are fixed.
@@ -102,11 +117,15 @@ pub struct Fixing {
     chosen: Chosen,
     allowed: Globs,
     around: Surroundings,
+    /// How the fix becomes the next round of the session.
+    next_round: String,
     allowance: Allowance,
     fix: Fix,
     changes: Vec<Changed>,
     /// Paths that the last attempt may not change and did.
     refused: Vec<String>,
+    /// All backends refused the last attempt in a way that another attempt cannot change.
+    is_refused_for_good: bool,
     /// Findings that the worktree has before the fix.
     known: BTreeSet<String>,
 }
@@ -120,7 +139,7 @@ impl Fixing {
     pub fn open(ask: FixAsk, world: &World<'_>) -> Result<Self> {
         let (place, policy) = review::place(&ask.request, world.env)?;
         let id = ask.session;
-        let missing = || Error::usage(format!("review {id} not found")).hint("claude-reviewer history");
+        let missing = || worktree::not_found(&id);
         let store = Store::find(&place)?.ok_or_else(missing)?;
         let session = store.session(&id)?;
         let repo = Repo::open(&ask.request.dir, world.env)?;
@@ -131,6 +150,7 @@ impl Fixing {
         let allowed = Globs::new(&ask.allowed).map_err(|e| Error::usage(format!("--allow: {e}")))?;
         let base = Copy::of_worktree(&repo, world.env, world.stop)?;
         let around = surroundings(&repo, &policy, &base);
+        let next_round = worktree::next_round(&session, &repo);
         let allowance = Allowance::new(&policy, &ask.request.overrides);
         let fix = Fix::new(ask.via, findings.iter().map(|f| f.id.clone()).collect(), world.now);
         let mut fixing = Self {
@@ -138,6 +158,7 @@ impl Fixing {
             known: BTreeSet::new(),
             changes: Vec::new(),
             refused: Vec::new(),
+            is_refused_for_good: false,
             ask,
             place,
             store,
@@ -150,6 +171,7 @@ impl Fixing {
             chosen,
             allowed,
             around,
+            next_round,
             allowance,
             fix,
         };
@@ -179,11 +201,15 @@ impl Fixing {
             let error = Error::usage(reasons.join("; "));
             let error = match open.is_empty() {
                 true => error,
-                false => error.hint_person(format!("to fix the others: {}", command(&open, &self.session))),
+                false => {
+                    let ids = open.iter().map(|f| f.id.clone()).collect::<Vec<_>>();
+                    let agent = format!("leave them out of findings: name only {}", ids.join(", "));
+                    error.hint_person(format!("to fix the others: {}", self.ask.command(&ids))).hint_agent(agent)
+                }
             };
             return Err(error
-                .hint_person(worktree::next_round(&self.session))
-                .hint_agent(worktree::next_round_of_agent(&self.session)));
+                .hint_person(worktree::next_round(&self.session, repo))
+                .hint_agent(worktree::next_round_of_agent(&self.session, repo)));
         }
         self.left_out = done.iter().map(|(f, _)| why_done(f, &fixed)).collect();
         self.findings = open;
@@ -203,7 +229,7 @@ impl Fixing {
 
     /// Says how the fix becomes the next round of the session.
     pub fn next_round(&self) -> String {
-        worktree::next_round(&self.session)
+        self.next_round.clone()
     }
 
     /// Returns the ID of the session.
@@ -261,7 +287,7 @@ impl Fixing {
         if !self.has_backend() {
             let error = Error::usage("no backend is configured to plan a fix");
             return Err(error
-                .hint_person("name one: claude-reviewer fix --backend claude")
+                .hint_person(format!("name one: {} --backend claude", self.ask.command(&self.ask.findings)))
                 .hint_person("or write a replacement without a model: claude-reviewer apply --all-safe")
                 .hint_agent("fix the finding yourself, then call verify_fix"));
         }
@@ -370,8 +396,8 @@ impl Fixing {
             }
             self.keep(FixOutcome::Failed)?;
             tell(number, &last.1);
-            // The next attempt would meet the same limit.
-            if last.0 == AttemptVerdict::Unverified {
+            // The next attempt would meet the same limit, or the same refusal of a key.
+            if last.0 == AttemptVerdict::Unverified || self.is_refused_for_good {
                 break;
             }
         }
@@ -398,11 +424,13 @@ impl Fixing {
         let plan = self.fix.plan.clone().unwrap_or_default();
         let question = questions::execute(&self.findings, &plan, &self.ask.allowed, failure, &self.rules);
         let consulted = self.consult(&question, true, world)?;
+        let refusals = Refusals::new(&self.rules, &consulted.refused_edits);
         let Some((_, report)) = consulted.answer else {
+            self.is_refused_for_good = is_for_good(&consulted.setbacks);
             let why = consulted.failed.iter().map(|f| self.rules.masked(f)).collect();
             return fail(attempt, AttemptVerdict::Failed, why);
         };
-        let problem = report.problem.map(|p| format!("\nproblem: {p}")).unwrap_or_default();
+        let problem = report.problem.as_ref().map(|p| format!("\nproblem: {p}")).unwrap_or_default();
         attempt.execution_output = self.rules.masked(&format!("{}{problem}", report.summary));
         let (changes, refused) = self.restored(&consulted.drafts)?;
         attempt.files = changes.iter().map(|c| c.path.to_wire()).collect();
@@ -411,7 +439,8 @@ impl Fixing {
             return fail(attempt, AttemptVerdict::Rejected, refused);
         }
         if changes.is_empty() {
-            return fail(attempt, AttemptVerdict::NoChange, vec!["the model changed no file".to_owned()]);
+            let words = self.rules.masked(report.problem.as_deref().unwrap_or(&report.summary));
+            return fail(attempt, AttemptVerdict::NoChange, refusals.without_change(&words));
         }
         let mut copy = self.base.again(world.stop)?;
         for change in &changes {
@@ -421,7 +450,7 @@ impl Fixing {
         }
         let forbidden = self.violations(&changes, &copy)?;
         if !forbidden.is_empty() {
-            return fail(attempt, AttemptVerdict::Forbidden, forbidden);
+            return fail(attempt, AttemptVerdict::Forbidden, refusals.added_to(forbidden));
         }
         if let Some(limit) = self.allowance.used_up().filter(|_| self.has_backend()) {
             return fail(attempt, AttemptVerdict::Unverified, vec![format!("not verified: {limit}")]);
@@ -434,7 +463,8 @@ impl Fixing {
         let (verdict, reasons) = verification.verdict(&self.findings, &self.known);
         let reasons: Vec<String> = reasons.iter().map(|r| self.rules.masked(r)).collect();
         if verdict != AttemptVerdict::Verified {
-            return fail(attempt, verdict, reasons);
+            let problem = report.problem.map(|p| self.rules.masked(&p));
+            return fail(attempt, verdict, refusals.added_to(told(reasons, problem.as_deref())));
         }
         let mut notes = Vec::new();
         let deadline = self.allowance.deadline(TESTS);
@@ -602,7 +632,8 @@ impl Fixing {
 
     fn unanswered(&self, what: &str, failed: &[String]) -> Error {
         let why: Vec<String> = failed.iter().map(|f| self.rules.masked(f)).collect();
-        Error::incomplete(format!("{what}: {}", why.join("; "))).hint("check the backends: claude-reviewer doctor")
+        Error::incomplete(format!("{what}: {}", why.join("; ")))
+            .hint_person("check the backends: claude-reviewer doctor")
     }
 }
 
@@ -634,12 +665,6 @@ fn why_done(found: &wire::Finding, fixed: &[String]) -> String {
     format!("the lines of {}{at} have changed since the review", found.id)
 }
 
-/// Returns the command that fixes some findings of a session.
-fn command(findings: &[wire::Finding], session: &Session) -> String {
-    let ids: Vec<&str> = findings.iter().map(|f| f.id.as_str()).collect();
-    format!("{} fix {} --session {}", crate::NAME, ids.join(" "), session.review_id)
-}
-
 /// Lines around a finding.
 const AROUND: usize = 4;
 
@@ -663,7 +688,9 @@ fn chosen(listed: &[Listed], ask: &FixAsk) -> Result<(Vec<wire::Finding>, Chosen
             if found.disposition == wire::Disposition::Fixed {
                 let error =
                     Error::usage(format!("{} is fixed, as the last round of review {} found", found.id, ask.session));
-                return Err(error.hint(format!("claude-reviewer findings {}", ask.session)));
+                return Err(error
+                    .hint_person(format!("claude-reviewer findings {}", ask.session))
+                    .hint_agent(format!("call get_review_history with review_id {}", ask.session)));
             }
             if named.iter().all(|f| f.id != found.id) {
                 named.push(found.clone());
@@ -681,7 +708,9 @@ fn chosen(listed: &[Listed], ask: &FixAsk) -> Result<(Vec<wire::Finding>, Chosen
     if found.is_empty() {
         let what = if is_decided { "no accepted finding" } else { "no finding that blocks" };
         let error = Error::usage(format!("review {} has {what} to fix", ask.session));
-        return Err(error.hint(format!("name findings, which this lists: claude-reviewer findings {}", ask.session)));
+        return Err(error
+            .hint_person(format!("name findings, which this lists: claude-reviewer findings {}", ask.session))
+            .hint_agent(format!("name findings, which get_review_history lists with review_id {}", ask.session)));
     }
     Ok((found, chosen))
 }

@@ -2,6 +2,7 @@
 
 use super::compare::{Again, Comparison, Current, Earlier};
 use super::cover::{Cover, Here, cover};
+use super::decide::reviewed_files;
 use super::recall;
 use super::region::Side;
 use super::sight::Sight;
@@ -142,6 +143,11 @@ impl Follow {
             Some(Elsewhere::Commit(commit)) => return Err(worktree::not_checked_out(&session, commit)),
             None => {}
         }
+        if takes_worktree(&request.source)
+            && let Some(stash) = worktree::stashed(&session, &repo, &reviewed_files(&store, &session))
+        {
+            return Err(worktree::is_in_stash(&session, &stash));
+        }
         // A round that was broken off or is incomplete costs none, up to a bound.
         let is_free =
             |r: &&Round| !matches!(r.review.outcome, wire::Outcome::Reviewed | wire::Outcome::NothingToReview);
@@ -175,7 +181,7 @@ impl Follow {
             return Ok(());
         }
         let (id, number) = (self.id, pull.number);
-        let command = format!("claude-reviewer review pr {number}");
+        let command = super::pull_command(&self.repo, pull);
         let error = Error::usage(format!(
             "the review {id} is of pull request #{number}; a round of other changes could not be posted there"
         ));

@@ -3,7 +3,7 @@
 
 use super::decide::{ReviewedFiles, contains, select};
 use super::verify::{Verified, verified};
-use super::{Ask, Save, apply, recall};
+use super::{Ask, Save, apply, pull_command, recall};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Repo, State};
@@ -48,7 +48,7 @@ pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck
     let FindingsToVerify { mut request, session: id, findings, via } = wanted;
     let (place, _) = review::place(&request, world.env)?;
     let repo = Repo::open(&request.dir, world.env)?;
-    let missing = || Error::usage(format!("review {id} not found")).hint("claude-reviewer history");
+    let missing = || not_found(&id);
     let session = Store::find(&place)?.ok_or_else(missing)?.session(&id)?;
     let known = session.rounds.last().map_or(&[][..], |r| &r.review.report.findings);
     let named: Result<Vec<&wire::Finding>> =
@@ -63,8 +63,15 @@ pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck
     request.files = files(&session);
     let ask = Ask { request, follow_up: Some(id), response: None, save: Save::No, pull: None, via };
     let done = super::review(&ask, world)?;
-    let next = next_round_of_agent(&session);
+    let next = next_round_of_agent(&session, &repo);
     Ok(WorktreeCheck { verified: verified(named, &done.stored), reviewed, next })
+}
+
+/// Makes the error about a session that is not stored.
+pub(super) fn not_found(id: &SessionId) -> Error {
+    Error::usage(format!("review {id} not found"))
+        .hint_person("list the stored reviews: claude-reviewer history")
+        .hint_agent("call get_review_history for the stored reviews")
 }
 
 /// Returns the patterns of files for a review of an edit: it may be in files that the session was not about.
@@ -115,19 +122,17 @@ pub(super) fn elsewhere(session: &Session, repo: &Repo, checked_out: Option<&str
 }
 
 /// Says how the edits of the worktree become the next round of a session.
-pub fn next_round(session: &Session) -> String {
+pub fn next_round(session: &Session, repo: &Repo) -> String {
     match &session.request.pull {
-        Some(pull) => {
-            format!("to review the next round, commit and push, then: {} review pr {}", crate::NAME, pull.number)
-        }
+        Some(pull) => format!("to review the next round, commit and push, then: {}", pull_command(repo, pull)),
         None => format!("to store the next round: {} review changes --follow-up {}", crate::NAME, session.review_id),
     }
 }
 
 /// Says the same to an agent.
-pub fn next_round_of_agent(session: &Session) -> String {
+pub fn next_round_of_agent(session: &Session, repo: &Repo) -> String {
     match &session.request.pull {
-        Some(pull) => format!("after a push, ask the user to run: {} review pr {}", crate::NAME, pull.number),
+        Some(pull) => format!("after a push, ask the user to run: {}", pull_command(repo, pull)),
         None => format!(
             "to store the next round, call request_review with previous_review_id {} and source changes",
             session.review_id
@@ -138,6 +143,48 @@ pub fn next_round_of_agent(session: &Session) -> String {
 /// Returns true if a commit is `head` or an ancestor of it.
 pub(super) fn has_commit(repo: &Repo, commit: ObjectId, head: ObjectId) -> bool {
     commit == head || repo.merge_base(commit, head).is_ok_and(|base| base == Some(commit))
+}
+
+/// Returns the name of the stash that has the reviewed change, if the worktree does not: none of the lines of the findings is
+/// there, and none of their files is edited. A change that was moved away is not fixed.
+pub(super) fn stashed(session: &Session, repo: &Repo, files: &ReviewedFiles) -> Option<String> {
+    let last = session.rounds.last().map(|r| &r.review.report)?;
+    if !matches!(last.source.kind, SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes) {
+        return None;
+    }
+    let findings: Vec<&wire::Finding> = last.findings.iter().filter(|f| f.file.is_some()).collect();
+    let head = repo.head().ok().flatten();
+    let base = head.map_or(Some(State::Empty), |head| repo.state_of(head).ok())?;
+    let has_one = |state: &State| findings.iter().any(|f| has_lines_in(repo, state, files, f));
+    let is_here = [State::Worktree, State::Index].iter().any(has_one);
+    if findings.is_empty() || is_here || findings.iter().any(|f| is_edited(repo, &base, f)) {
+        return None;
+    }
+    let state = |rev: &str| repo.resolve(rev).and_then(|commit| repo.state_of(commit)).ok();
+    (0..MOST_STASHES).map(|n| format!("stash@{{{n}}}")).find(|stash| {
+        // The third parent has the files that git did not track.
+        [state(stash), state(&format!("{stash}^3"))].iter().flatten().any(has_one)
+    })
+}
+
+/// Stashes that are searched, the newest first.
+const MOST_STASHES: usize = 10;
+
+/// Returns true if the file of a finding differs from a base.
+fn is_edited(repo: &Repo, base: &State, found: &wire::Finding) -> bool {
+    let Some(path) = found.file.as_deref().map(RepoPath::from) else { return false };
+    let mut reader = repo.reader();
+    let mut blob = |state: &State| reader.blob(state, &path).ok();
+    blob(base) != blob(&State::Worktree)
+}
+
+/// Makes the error about a reviewed change that was moved to a stash.
+pub(super) fn is_in_stash(session: &Session, stash: &str) -> Error {
+    let id = &session.review_id;
+    let text = format!("the change that review {id} is about is not in the worktree: {stash} has it");
+    Error::usage(text)
+        .hint(format!("bring it back: git stash pop '{stash}'"))
+        .hint_person(format!("or, if it is given up: git stash drop '{stash}'"))
 }
 
 /// Makes the error about a reviewed commit that the worktree does not have.
@@ -157,8 +204,13 @@ pub(super) fn not_checked_out(session: &Session, commit: ObjectId) -> Error {
 /// Returns true if the worktree has the lines of a finding as they were reviewed, or the finding has none. `files`: the
 /// stored change.
 pub(super) fn has_lines(repo: &Repo, files: &ReviewedFiles, found: &wire::Finding) -> bool {
+    has_lines_in(repo, &State::Worktree, files, found)
+}
+
+/// Returns true if a state has the lines of a finding, as [`has_lines`] does.
+fn has_lines_in(repo: &Repo, state: &State, files: &ReviewedFiles, found: &wire::Finding) -> bool {
     let Some(path) = found.file.as_deref().map(RepoPath::from) else { return true };
-    let text = repo.reader().read(&State::Worktree, &path, MAX_FILE).ok().flatten();
+    let text = repo.reader().read(state, &path, MAX_FILE).ok().flatten();
     let finding = recall::findings(std::slice::from_ref(found), b"").pop();
     let lines = finding.and_then(|finding| apply::reviewed(files, found, &finding));
     text.is_some_and(|text| match &lines {

@@ -86,7 +86,7 @@ fn is_of_node(source: Node<'_>, text: &[u8]) -> bool {
 
 /// Returns the argument of `require("…")` in the value of a declaration: `const { join } = require("path")`,
 /// `const join = require("path").join`.
-fn required(declaration: Node<'_>) -> Option<Node<'_>> {
+pub(super) fn required(declaration: Node<'_>) -> Option<Node<'_>> {
     let value = declaration.child_by_field_name("value")?;
     let call = if value.kind() == "member_expression" { value.child_by_field_name("object")? } else { value };
     call.child_by_field_name("arguments")?.named_child(0).filter(|argument| argument.kind() == "string")

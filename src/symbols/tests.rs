@@ -252,6 +252,52 @@ fn names_from_the_standard_library_are_known() {
 }
 
 #[test]
+fn the_modules_of_imported_names_are_known() {
+    for (path, text, expected) in [
+        (
+            "a.py",
+            "from requests.adapters import Retry as R, Pool\nfrom .own import Pool\nimport json\n",
+            "Pool=.own|requests.adapters R=requests.adapters Retry=requests.adapters",
+        ),
+        (
+            "a.ts",
+            "import type { A, B as C } from '@acme/kit'\nimport d from \"./d\"\n",
+            "A=@acme/kit B=@acme/kit C=@acme/kit d=./d",
+        ),
+        (
+            "a.js",
+            "const { join, sep: s } = require('lodash')\nconst e = require('./x').load\n",
+            "join=lodash load=./x sep=lodash",
+        ),
+        (
+            "A.java",
+            "import org.junit.Test;\nimport static a.b.C.run;\nimport a.b.*;\n",
+            "Test=org.junit.Test run=a.b.C.run",
+        ),
+        (
+            "a.kt",
+            "import io.ktor.server.Call as C\nimport app.Other\n",
+            "C=io.ktor.server.Call Call=io.ktor.server.Call Other=app.Other",
+        ),
+        (
+            "a.rs",
+            "use serde::{de, ser::Map as M};\nuse crate::own::Own;\n",
+            "M=serde Map=serde Own=crate crate=crate de=serde own=crate ser=serde serde=serde",
+        ),
+        (
+            "a.php",
+            "<?php\nuse App\\Models\\User;\nuse \\Monolog\\Logger as Log;\nuse A\\X, B\\Y;\n",
+            "Log=Monolog\\Logger Logger=Monolog\\Logger User=App\\Models\\User",
+        ),
+        ("a.go", "package a\nimport st \"x/store\"\n", ""),
+    ] {
+        let modules = symbols(path, text).modules.into_iter();
+        let shown = modules.map(|(name, all)| format!("{name}={}", all.into_iter().collect::<Vec<_>>().join("|")));
+        assert_eq!(shown.collect::<Vec<_>>().join(" "), expected, "{path}");
+    }
+}
+
+#[test]
 fn a_package_that_an_import_renames_is_known_by_its_path() {
     let symbols = symbols("a.go", "package a\nimport st \"x/store\"\nfunc f() { st.Load() }\n");
     assert!(symbols.imports.contains("store"), "{:?}", symbols.imports);

@@ -1,6 +1,7 @@
 //! Walks a syntax tree once and collects definitions and uses.
 
 use super::grammar::{Grammar, NameIn, Role, Table};
+use super::modules::{self, Module};
 use super::{Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value, imports, standard};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -70,8 +71,16 @@ pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
     let table = grammar.table();
     let tree = parse(table, text)?;
     let outer = HashSet::from([tree.root_node().id()]);
-    let mut reader =
-        Reader { grammar, table, text, symbols: Symbols::default(), outer, taken: HashSet::new(), standard_from: None };
+    let mut reader = Reader {
+        grammar,
+        table,
+        text,
+        symbols: Symbols::default(),
+        outer,
+        taken: HashSet::new(),
+        standard_from: None,
+        module: None,
+    };
     reader.walk(&tree);
     reader.symbols.blocks.sort_by_key(|b| (*b.lines.start(), std::cmp::Reverse(*b.lines.end())));
     reader.symbols.definitions.sort_by_key(|d| (*d.lines.start(), std::cmp::Reverse(*d.lines.end())));
@@ -104,6 +113,8 @@ struct Reader<'t> {
     taken: HashSet<usize>,
     /// The first byte of the names of the current import, if that is one from the standard library.
     standard_from: Option<usize>,
+    /// The module of the current import.
+    module: Option<Module>,
 }
 
 impl Reader<'_> {
@@ -123,6 +134,7 @@ impl Reader<'_> {
             if self.table.role(node.kind_id()) == Some(Role::Import) && importing.is_none() {
                 importing = Some(parents.len());
                 self.standard_from = standard::names_from(node, self.text);
+                self.module = modules::of(node, self.text);
             }
             let inner = match importing {
                 Some(_) => self.import(node),
@@ -224,6 +236,11 @@ impl Reader<'_> {
             if is_name && self.standard_from.is_some_and(|first| node.start_byte() >= first) {
                 self.keep_standard(node);
             }
+            let module = self.module.take_if(|_| is_name);
+            if let Some(module) = module {
+                self.keep_module(node, &module);
+                self.module = Some(module);
+            }
         }
         if let Some(names) = imports::renamed(node) {
             self.rename(names);
@@ -237,12 +254,23 @@ impl Reader<'_> {
         if standard::names_from(declaration, self.text).is_some() {
             standard::required_names(declaration).into_iter().for_each(|name| self.keep_standard(name));
         }
+        if let Some(module) = modules::of(declaration, self.text) {
+            standard::required_names(declaration).into_iter().for_each(|name| self.keep_module(name, &module));
+        }
     }
 
     /// Keeps a name that the standard library defines.
     fn keep_standard(&mut self, node: Node<'_>) {
         let name = self.text.get(node.byte_range()).and_then(name_of);
         self.symbols.standard.extend(name.filter(|_| self.symbols.standard.len() < MOST));
+    }
+
+    /// Keeps the module that a name is imported from.
+    fn keep_module(&mut self, node: Node<'_>, module: &Module) {
+        let name = self.text.get(node.byte_range()).and_then(name_of).filter(|_| node.start_byte() >= module.first);
+        if let Some(name) = name.filter(|_| self.symbols.modules.len() < MOST) {
+            self.symbols.modules.entry(name).or_default().insert(module.name.clone());
+        }
     }
 
     /// Keeps the name that an import gives to what it imports.

@@ -350,6 +350,40 @@ fn reports_name_the_command_and_not_the_package() {
     assert!(wrong.is_empty(), "use crate::NAME in {wrong:?}");
 }
 
+/// Returns the texts between the parentheses of calls of a method, wherever they end.
+fn arguments_of<'t>(text: &'t str, method: &str) -> Vec<&'t str> {
+    let starts = text.match_indices(method).map(|(at, found)| at + found.len());
+    starts.map(|start| &text[start..start + call_end(&text[start..])]).collect()
+}
+
+/// Returns where the parenthesis is closed that is open at the start of a text.
+fn call_end(text: &str) -> usize {
+    let mut depth = 1;
+    let end = text.char_indices().find(|(_, c)| {
+        depth += i32::from(*c == '(') - i32::from(*c == ')');
+        depth == 0
+    });
+    end.map_or(text.len(), |(at, _)| at)
+}
+
+/// `hint` is for people and agents. Agents call tools: a command of this program is `hint_person`, beside `hint_agent`.
+#[test]
+fn hints_for_people_and_agents_alike_name_no_command_and_no_flag_of_the_program() {
+    let people = ["cli", "doctor", "receipt", "hooks"];
+    for source in sources() {
+        // What keeps a backend from an answer is for the person who set it up.
+        if people.contains(&source.module()) || source.path.starts_with("ai/backend") {
+            continue;
+        }
+        for hint in arguments_of(&source.text, ".hint(") {
+            let is_git = hint.contains("git ") || hint.contains("ls -ld");
+            let has_flag = hint.contains(" --") || hint.contains("\"--");
+            let is_command = hint.contains("claude-reviewer ") || hint.contains("NAME");
+            assert!(!is_command && (is_git || !has_flag), "src/{}: {hint}", source.path);
+        }
+    }
+}
+
 #[test]
 fn imports_point_downwards() {
     let rank = |module: &str| ORDER.iter().position(|m| *m == module);

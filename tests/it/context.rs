@@ -147,6 +147,24 @@ fn ctx_01_a_slow_server_ends_with_the_timeout() {
 }
 
 #[test]
+fn ctx_01_a_server_that_exits_at_once_is_reported_with_its_code_and_its_last_words() {
+    let line = line_with_key();
+    let key = line.trim().rsplit(' ').next().unwrap();
+    for (timeout, restarts) in [("2s", ""), ("20s", " (3 restarts)")] {
+        let desk = Desk::new("PROJ-12", calm);
+        let words = format!("printf 'first\\nno token \\033[31m {}\\n\\n' >&2; exit 7", line.trim());
+        let path = desk.script(&words, REGULAR);
+        desk.policy_with(&format!("[context]\ntimeout = \"{timeout}\"\n[context.servers.a]\ncommand = [{path:?}]\n"));
+        let report = desk.report(0);
+        let notes = notes(&report);
+        assert!(notes.contains("PROJ-12 was not read: server a: it exited with code 7: no token "), "{notes}");
+        assert!(notes.contains(restarts), "{notes}");
+        assert_eq!(notes.contains("no answer within"), notes.contains("; then no answer within"), "{notes}");
+        assert!(!notes.contains(key) && !notes.contains('\u{1b}'), "{notes}");
+    }
+}
+
+#[test]
 fn ctx_01_a_huge_answer_is_refused_and_a_long_ticket_is_cut() {
     let desk = Desk::new("PROJ-12", calm);
     let flood = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"; head -c 9000000 /dev/zero | tr '\0' a; printf '"}]}}\n'"#;

@@ -88,7 +88,7 @@ fn a_deferred_finding_expires_in_ninety_days_or_at_the_date() {
     let listed = findings(&repo, &["--status", "deferred"]);
     assert_eq!(listed["findings"][0]["decided"], json!({ "reason": "", "owner": "The team", "expires": "2999-12-31" }));
     for (args, message) in [
-        (&["defer", "F1", "--until", "2001-01-01"][..], "--until 2001-01-01 is not in the future"),
+        (&["defer", "F1", "--until", "2001-01-01"][..], "2001-01-01 is not in the future"),
         (&["defer", "F1", "--until", "tomorrow"], "expected a date such as 2026-01-31"),
         (&["accept", "F1", "--until", "2999-01-01"], "unexpected argument '--until'"),
     ] {
@@ -224,6 +224,98 @@ fn dsp_03_a_broken_file_is_an_error_with_its_line_and_dismisses_nothing() {
         }
         assert_eq!(std::fs::read_to_string(repo.path().join(file)).unwrap(), broken, "the file stays");
     }
+}
+
+/// Returns a repository whose shared file is broken on `main` at this line, with `topic` checked out.
+fn broken_at_the_base() -> (Repo, String, usize) {
+    let repo = reviewed();
+    repo.git(&["branch", "-M", "main"]);
+    decide(&repo, &["reject", "F1", "--share"]);
+    let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
+    let broken = text.replace("status = \"rejected\"", "status = \"dismissed\"");
+    let line = broken.lines().position(|l| l.starts_with("status")).unwrap() + 1;
+    repo.write(".reviews/dispositions.toml", "version = 1\n").stage(SHARED, broken).commit("base");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    (repo, text, line)
+}
+
+#[test]
+fn dsp_03_a_file_that_is_broken_at_the_merge_base_is_an_error_that_names_commit_and_line() {
+    let (repo, _, line) = broken_at_the_base();
+    let base = repo.git(&["rev-parse", "--short=7", "main"]).trim().to_owned();
+    repo.stage("note.txt", "x\n").commit("another change");
+    let run = repo.reviewer(&["review", "branch", "--base", "main", "--gate"]).run(2);
+    let expected = format!("{SHARED}:{line}: status must be accepted, rejected or deferred");
+    assert!(run.stderr.contains(&expected), "{}", run.stderr);
+    let commit = run.stderr.split_once("at the merge base ").unwrap().1.split(':').next().unwrap();
+    assert!(commit.starts_with(&base) || base.starts_with(commit), "{base}: {}", run.stderr);
+    assert!(run.stderr.contains("hint: correct or remove"), "{}", run.stderr);
+}
+
+#[test]
+fn dsp_03_a_change_that_repairs_the_file_of_the_base_passes_and_its_entries_do_not_count() {
+    let gate = ["review", "branch", "--base", "main", "--gate", "--format", "json"];
+    let note = |report: &Value| report["notes"].to_string().contains("no decision of the base counts");
+    // Without entries, it passes.
+    let (repo, _, line) = broken_at_the_base();
+    repo.git(&["rm", "-q", SHARED]);
+    repo.commit("remove the decisions");
+    let report = repo.reviewer(&gate).run(0).json();
+    assert!(report["verdict"] == "pass" && note(&report), "{report}");
+    assert!(report["notes"].to_string().contains(&format!("{SHARED}:{line}")), "{report}");
+    // With entries, these are new: a person waives that.
+    let (repo, text, _) = broken_at_the_base();
+    repo.stage(SHARED, &text).commit("repair the decisions");
+    let report = repo.reviewer(&gate).run_any().json();
+    assert!(note(&report) && report["findings"][0]["rule_id"] == "policy-weakened", "{report}");
+    assert_ne!(report["verdict"], "pass", "{report}");
+    // Other findings of the change are not dismissed by the repaired file.
+    let moved = format!("import os\n\n\n{CODE}");
+    repo.stage("web/other.py", moved).commit("fetch");
+    let report = repo.reviewer(&gate).run(1).json();
+    let all = report["findings"].as_array().unwrap();
+    assert!(all.iter().all(|f| f["disposition"] == "pending") && all.len() == 2, "{report}");
+    // A file that stays broken repairs nothing.
+    let (repo, text, _) = broken_at_the_base();
+    repo.stage(SHARED, text.replace("rejected", "gone")).commit("try to repair");
+    repo.reviewer(&gate).run(2);
+}
+
+#[test]
+fn a_decision_in_the_store_says_that_the_shared_file_has_another_one() {
+    let repo = reviewed();
+    decide(&repo, &["reject", "F1", "--reason", "a test server", "--owner", "Dana", "--share"]);
+    let same = decide(&repo, &["reject", "F1", "--reason", "fine"]).stdout;
+    assert!(!same.contains("still"), "{same}");
+    let said = decide(&repo, &["accept", "F1"]).stdout;
+    let note = format!("note: {SHARED} still rejects F1 (by Dana), and in gate mode only that file counts\n");
+    assert!(said.contains(&note), "{said}");
+    let command = said.lines().find_map(|l| l.strip_prefix("hint: to change it: claude-reviewer ")).unwrap();
+    assert!(command.starts_with("accept F1 --session ") && command.ends_with(" --share"), "{command}");
+    let said = decide(&repo, &command.split(' ').collect::<Vec<_>>()).stdout;
+    assert!(!said.contains("still") && said.contains("to share the decision"), "{said}");
+    assert!(std::fs::read_to_string(repo.path().join(SHARED)).unwrap().contains("status = \"accepted\""));
+    // The lines of the shared decision have changed: it is about others.
+    decide(&repo, &["reject", "F1", "--share"]);
+    repo.stage("web/run.py", CODE.replace("return requests", "yield requests"));
+    repo.review_json(&["staged"], 1);
+    let said = decide(&repo, &["accept", "F1"]).stdout;
+    assert!(!said.contains("still"), "{said}");
+}
+
+#[test]
+fn the_columns_of_findings_are_aligned() {
+    let repo = Repo::new();
+    repo.stage("README", "Sums.\n").commit("seed");
+    repo.stage("web/run.py", CODE);
+    let rule = repo.review_json(&["staged"], 1)["findings"][0]["rule_id"].as_str().unwrap().to_owned();
+    let ignored = CODE.replace("False)", &format!("False)  # claude-reviewer: ignore[{rule}] a test server"));
+    repo.stage("web/other.py", ignored);
+    repo.reviewer(&["review", "staged"]).run(1);
+    let text = repo.reviewer(&["findings"]).run(0).stdout;
+    let columns: Vec<usize> = text.lines().filter_map(|l| l.find("web/")).collect();
+    assert!(text.contains(" suppressed  web/other.py") && text.contains(" pending     web/run.py"), "{text}");
+    assert!(columns.len() == 2 && columns[0] == columns[1], "{text}");
 }
 
 #[test]
@@ -548,6 +640,6 @@ fn a_baseline_does_not_replace_the_decision_that_a_finding_is_right() {
 fn a_baseline_is_not_made_until_a_day_that_has_passed() {
     let repo = reviewed();
     let run = repo.reviewer(&["baseline", "create", "--until", "2020-01-01"]).run(2);
-    assert!(run.stderr.contains("--until 2020-01-01 is not in the future"), "{}", run.stderr);
+    assert!(run.stderr.contains("2020-01-01 is not in the future"), "{}", run.stderr);
     assert!(!repo.path().join(SHARED).exists());
 }

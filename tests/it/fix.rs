@@ -459,7 +459,7 @@ fn a_patch_file_is_never_written_over_another_file() {
         let asked = case.server.questions().len();
         let run = case.refused(&["F1", "--patch", name], 2, &format!("{name} exists and is not overwritten"));
         assert!(
-            run.stderr.contains("hint: choose another name: claude-reviewer fix F1 --session latest --patch "),
+            run.stderr.contains("hint: choose another name: claude-reviewer fix F1 --session latest --yes --patch "),
             "{}",
             run.stderr
         );

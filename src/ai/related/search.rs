@@ -2,6 +2,7 @@
 
 use super::constants;
 use super::head::head;
+use super::project::Project;
 use super::touched::{Changed, Need, Reach, Touched, Used, is_distinct, joined, owner};
 use super::{Beyond, Excerpt, MAX_UNREAD, Unread, Why, lines_of};
 use crate::ai::material::Group;
@@ -11,6 +12,7 @@ use crate::error::Error;
 use crate::rules;
 use crate::symbols::{self, Definition, Kind, Symbols, Usage, Use};
 use aho_corasick::AhoCorasick;
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -71,6 +73,8 @@ struct Source {
     imports: BTreeSet<String>,
     /// As in [`Symbols`].
     standard: BTreeSet<String>,
+    /// As in [`Symbols`], of the changed names.
+    modules: HashMap<String, BTreeSet<String>>,
     /// The owners of changed members that it mentions.
     owners: HashSet<String>,
 }
@@ -197,7 +201,15 @@ impl<'t> Wanted<'t> {
 pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Found {
     let wanted = Wanted::of(touched);
     let hits = search(group, &wanted, tree);
-    let mut builder = Builder { group, tree, wanted, excerpts: Vec::new(), beyond: Vec::new(), shown: HashMap::new() };
+    let mut builder = Builder {
+        group,
+        tree,
+        wanted,
+        excerpts: Vec::new(),
+        beyond: Vec::new(),
+        shown: HashMap::new(),
+        project: OnceCell::new(),
+    };
     for (file, touched) in touched.iter().enumerate() {
         builder.own(file, touched);
         for used in &touched.used {
@@ -321,6 +333,7 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     let file = Rc::new(Source {
         imports: symbols.imports.clone(),
         standard: symbols.standard.clone(),
+        modules: modules(symbols, wanted),
         owners: owners(symbols, wanted),
     });
     let definition = |line: u32, lines: Vec<RangeInclusive<u32>>| Hit {
@@ -383,6 +396,12 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     }
 }
 
+/// Returns the modules from which a file imports changed names.
+fn modules(symbols: &Symbols, wanted: &Wanted<'_>) -> HashMap<String, BTreeSet<String>> {
+    let names = wanted.changed.iter().filter_map(|name| Some((name, symbols.modules.get(*name)?)));
+    names.map(|(name, modules)| ((*name).to_owned(), modules.clone())).collect()
+}
+
 /// Returns the owners of changed members that the code of a file names. A comment does not count.
 fn owners(symbols: &Symbols, wanted: &Wanted<'_>) -> HashSet<String> {
     let uses = symbols.uses.iter().chain(&symbols.mentions).map(|u| symbols.original(&u.name));
@@ -411,6 +430,8 @@ struct Builder<'g, 't, 'r> {
     beyond: Vec<Beyond>,
     /// Positions in `excerpts`, by the changed file that they are about and their own first line.
     shown: HashMap<(usize, RepoPath, u32), usize>,
+    /// Read once it matters.
+    project: OnceCell<Project>,
 }
 
 /// What an excerpt is about.
@@ -424,6 +445,18 @@ struct About<'n> {
 }
 
 impl Builder<'_, '_, '_> {
+    /// Returns true if a file imports a name from packages of other projects only: the tree does not define it.
+    fn is_foreign(&self, file: &RepoPath, modules: Option<&BTreeSet<String>>) -> bool {
+        modules.is_some() && self.project().are_foreign(file, modules)
+    }
+
+    fn project(&self) -> &Project {
+        self.project.get_or_init(|| {
+            let paths = self.tree.paths().unwrap_or_default();
+            Project::new(paths, |path| self.tree.bytes(path).ok())
+        })
+    }
+
     /// Adds the definitions of the file itself that its change uses.
     fn own(&mut self, file: usize, touched: &Touched) {
         let path = self.group.files[file].path().clone();
@@ -495,6 +528,9 @@ impl Builder<'_, '_, '_> {
             if symbols.standard.contains(&used.name) {
                 all.retain(|hit| imports(symbols, &hit.path));
             }
+            if self.is_foreign(own, symbols.modules.get(used.in_file())) {
+                return;
+            }
         }
         if all.len() > MAX_DEFINITIONS {
             // Of many, those in the same folder are the likely ones.
@@ -561,6 +597,7 @@ impl Builder<'_, '_, '_> {
             .filter(|hit| symbols::share_names(&own, &hit.path))
             .filter(is_reached)
             .filter(|hit| hit.path == own || !hit.file.means_standard(&changed.name, &own))
+            .filter(|hit| hit.path == own || !self.is_foreign(&hit.path, hit.file.modules.get(&changed.name)))
             // Programs do not call tests.
             .filter(|hit| hit.is_test || !rules::is_test_path(own.as_bytes()))
             .collect();

@@ -226,7 +226,7 @@ impl Used {
     }
 
     /// Returns the name by which the file knows it.
-    fn in_file(&self) -> &str {
+    pub(super) fn in_file(&self) -> &str {
         if self.alias.is_empty() { &self.name } else { &self.alias }
     }
 }

@@ -46,6 +46,8 @@ pub struct Consulted<T> {
     pub usage: Vec<Usage>,
     /// Edited and created files as the model sees them, secrets replaced.
     pub drafts: BTreeMap<RepoPath, String>,
+    /// Edits of the model that were refused, with the reasons. Foreign text.
+    pub refused_edits: Vec<String>,
     /// The deadline passed, or a limit was reached.
     pub timed_out: bool,
     /// The run was ended.
@@ -65,6 +67,7 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>, around: Option<&A
         setbacks,
         usage: Vec::new(),
         drafts: BTreeMap::new(),
+        refused_edits: Vec::new(),
         timed_out: false,
         stopped: false,
     };
@@ -108,6 +111,7 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>, around: Option<&A
     }
     session.step();
     out.usage = session.usage.take();
+    out.refused_edits = tree.as_ref().map(Tree::refused_edits).unwrap_or_default();
     out.drafts = tree.map(|t| t.drafts()).unwrap_or_default();
     out
 }

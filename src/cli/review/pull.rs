@@ -36,6 +36,15 @@ pub(super) fn earlier(context: &Context, o: &Options, found: &pr::Found, request
     }
 }
 
+/// Returns the command that reviews a pull request again.
+fn again(context: &Context, found: &pr::Found) -> String {
+    let pull = found.name();
+    match Repo::open(&context.dir, &context.env) {
+        Ok(repo) => rounds::pull_command(&repo, &pull),
+        Err(_) => format!("{} review pr {}", crate::NAME, pull.number),
+    }
+}
+
 /// Publishes a review, and returns messages about it. A failure changes no verdict, unless `--require-post` is given.
 pub(super) fn publish(
     context: &Context,
@@ -47,7 +56,9 @@ pub(super) fn publish(
     let whole = o.files.is_empty() && o.follow_up.is_none();
     let selected = selection(context, o, done);
     let selection = selected.as_ref().cloned().unwrap_or_default();
-    let publication = pr::Publication { review: &done.review, parts: &o.post, whole, selection: &selection };
+    let again = pull.map(|found| again(context, found));
+    let publication =
+        pr::Publication { review: &done.review, parts: &o.post, whole, selection: &selection, again: again.as_deref() };
     let (mut said, failed) = match pull {
         _ if stop.signal().is_some() => (Vec::new(), Some("the review was stopped".to_owned())),
         _ if let Err(e) = &selected => (Vec::new(), Some(e.on_one_line())),
@@ -141,10 +152,7 @@ pub(super) fn overruled(context: &Context, o: &Options, found: &pr::Found, done:
             "note: {} {is} rejected or deferred on this machine and {verb}: gate mode uses decisions of the base only",
             ids.join(", ")
         ),
-        format!(
-            "hint: to use the decisions of this machine: claude-reviewer review pr {} --no-gate",
-            found.name().number
-        ),
+        format!("hint: to use the decisions of this machine: {} --no-gate", again(context, found)),
     ]
 }
 

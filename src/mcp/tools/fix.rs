@@ -260,7 +260,14 @@ const RULES: &str = "Do not change without the user's consent what checks the co
 
 fn plan_fix(call: &Call<'_>) -> Result<Answer> {
     let (_, _, session) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
-    let ask = FixAsk { request: call.stored()?, session, findings: named(call)?, allowed: Vec::new(), via: "mcp" };
+    let ask = FixAsk {
+        request: call.stored()?,
+        session,
+        findings: named(call)?,
+        allowed: Vec::new(),
+        flags: Vec::new(),
+        via: "mcp",
+    };
     let mut fixing = Fixing::open(ask, &call.world())?;
     let no_plan = match fixing.has_backend() {
         true => fixing.plan(&call.world()).err().map(|e| e.on_one_line()),

@@ -32,7 +32,7 @@ struct Case {
     again: Vec<Again>,
     /// A backend could not be reached.
     unreachable: bool,
-    pull: Option<u64>,
+    pull: Option<&'static str>,
 }
 
 impl Case {
@@ -71,9 +71,10 @@ fn with(report: Report, change: impl Fn(&mut Report)) -> Report {
 
 #[test]
 fn a_pull_request_is_reviewed_again_as_the_forge_has_it() {
-    let case = Case { pull: Some(7), ..Case::default() };
+    let command = "claude-reviewer review pr 7 --remote up";
+    let case = Case { pull: Some(command), ..Case::default() };
     let text = case.of(&report(1, vec![rule("python-eval-input", 1)])).text;
-    assert!(text.contains("push them and review the pull request again: claude-reviewer review pr 7."), "{text}");
+    assert!(text.contains(&format!("push them and review the pull request again: {command}.")), "{text}");
     assert!(!text.contains("follow-up"), "{text}");
 }
 

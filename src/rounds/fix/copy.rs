@@ -42,7 +42,9 @@ impl Copy {
         let new: Vec<RepoPath> = untracked.filter_map(|e| e.new.map(|side| side.path)).collect();
         if is_cut || tracked.len() + new.len() > MOST_FILES {
             let error = Error::usage(format!("the worktree has more than {MOST_FILES} files, too many for a fix"));
-            return Err(error.hint("fix the finding by hand: claude-reviewer findings"));
+            return Err(error
+                .hint_person("fix the finding by hand: claude-reviewer findings")
+                .hint_agent("edit the files, then call verify_fix"));
         }
         let parent = temporary(env, Some(top))
             .ok_or_else(|| Error::incomplete("no temporary directory outside of the repository"))?;

@@ -244,6 +244,23 @@ fn the_list_of_pull_requests_names_the_next_commands() {
 }
 
 #[test]
+fn hints_name_the_remote_where_there_are_several() {
+    let mut w = World::new();
+    w.repo.git(&["remote", "rename", "origin", "upstream"]);
+    w.repo.git(&["remote", "add", "origin", "https://forge.example/me/fork.git"]);
+    w.reviewer(&["review", "pr", "12", "--remote", "upstream"]).run(1);
+    let command = "claude-reviewer review pr 12 --remote upstream";
+    let stored = w.reviewer(&["history", "latest", "--format", "json"]).run(0).stdout;
+    assert!(stored.contains(&format!("review the pull request again: {command}")), "{stored}");
+    w.push("a = 1\nb = 2\n");
+    let run = w.reviewer(&["post"]).run(3);
+    assert!(run.stderr.contains(&format!("review it again: {command}\n")), "{}", run.stderr);
+    w.reviewer(&["review", "pr", "12", "--remote", "upstream"]).run_any();
+    let run = w.reviewer(&["post", "pr", "13", "--remote", "upstream"]).run(2);
+    assert!(run.stderr.contains("hint: claude-reviewer review pr 13 --remote upstream\n"), "{}", run.stderr);
+}
+
+#[test]
 fn a_person_at_a_terminal_is_told_how_to_go_on() {
     let w = World::new();
     let (_, text) = crate::terminal::typed(w.reviewer(&["review", "pr", "12"]), "");

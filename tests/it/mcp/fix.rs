@@ -121,6 +121,7 @@ fn what_cannot_be_proposed_is_refused_with_a_hint() {
         arguments.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         let said = client.refused("propose_disposition", arguments);
         assert!(text(&said).contains(message), "{message}: {said}");
+        assert!(!text(&said).contains("claude-reviewer") && !text(&said).contains("--"), "{message}: {said}");
     }
     assert_eq!(findings(&repo)["proposals"], json!([]));
 }
@@ -230,4 +231,35 @@ fn an_agent_gets_the_plan_of_the_backend_and_it_is_stored() {
     assert_eq!(plan["forbidden"], json!([{"file": "Makefile", "why": "a build script"}]));
     let stored = client.content("get_review_history", json!({"review_id": "latest"}));
     assert_eq!((&stored["fixes"][0]["via"], &stored["fixes"][0]["outcome"]), (&json!("mcp"), &json!("planned")));
+}
+
+#[test]
+fn an_error_names_the_tool_to_call_and_its_arguments() {
+    let (repo, mut client) = reviewed();
+    let id = client.content("get_review_history", json!({"review_id": "latest"}))["review_id"].clone();
+    let id = id.as_str().unwrap().to_owned();
+    for tool in ["plan_fix", "verify_fix", "apply_finding", "propose_disposition"] {
+        let mut arguments = json!({"findings": ["F9"]});
+        if tool == "propose_disposition" {
+            arguments = json!({"findings": ["F9"], "decision": "reject", "reason": "r"});
+        }
+        let said = client.refused(tool, arguments);
+        let hint = format!("call get_review_history with review_id {id}, and name findings by their id");
+        assert!(text(&said).contains(&hint), "{tool}: {said}");
+        assert!(!text(&said).contains("claude-reviewer"), "{tool}: {said}");
+    }
+    repo.stage("web/run.py", CODE.replace("return requests", "yield requests"));
+    for (tool, arguments, hint) in [
+        ("apply_finding", json!({"findings": ["F1"]}), "call request_review, and apply a finding of the new round"),
+        (
+            "propose_disposition",
+            json!({"findings": ["F1"], "decision": "reject", "reason": "r"}),
+            "call request_review, and propose a decision on the new findings",
+        ),
+        ("plan_fix", json!({"findings": ["F1"]}), "call request_review with previous_review_id"),
+        ("verify_fix", json!({"findings": ["F1"], "review_id": "2001-01-01-001"}), "call get_review_history"),
+    ] {
+        let said = client.refused(tool, arguments);
+        assert!(text(&said).contains(hint) && !text(&said).contains("claude-reviewer"), "{tool}: {said}");
+    }
 }

@@ -286,3 +286,61 @@ fn a_name_of_the_standard_library_is_not_one_of_the_repository() {
         }
     }
 }
+
+#[test]
+fn a_name_of_a_package_of_another_project_is_not_one_of_the_repository() {
+    let node = r#"{"name": "app", "dependencies": {"path-kit": "^1"}}"#;
+    let cases = [
+        (
+            "py",
+            ("class Pathway:\n    def up(self):\n        pass\n", "x = Pathway(N)\n"),
+            ("from pathkit.core import Pathway", "from lib.own import Pathway"),
+            ("pyproject.toml", "[project]\nname = \"app\"\n"),
+        ),
+        (
+            "ts",
+            ("export class Pathway {\n  up() {}\n}\n", "x = new Pathway(N)\n"),
+            ("import { Pathway } from 'path-kit/core'", "import { Pathway } from '@/own'"),
+            ("package.json", node),
+        ),
+        (
+            "js",
+            ("class Pathway {\n  up() {}\n}\n", "x = new Pathway(N)\n"),
+            ("const { Pathway } = require('path-kit')", "const { Pathway } = require('./own')"),
+            ("package.json", node),
+        ),
+        (
+            "rs",
+            ("pub struct Pathway {\n    up: u8,\n}\n", "fn f(x: Pathway) -> u8 {\n    N\n}\n"),
+            ("use path_kit::Pathway;", "use app::own::Pathway;"),
+            ("Cargo.toml", "[package]\nname = \"app\"\n[dependencies]\npath-kit = \"1\"\n"),
+        ),
+        (
+            "php",
+            (
+                "<?php\nclass Pathway {\n  function up() {}\n}\n",
+                "class Way extends Base {\n  public $way;\n  function f() { return new Pathway(N); }\n}\n",
+            ),
+            ("<?php\nuse PathKit\\Pathway;", "<?php\nuse App\\Pathway;"),
+            ("composer.json", r#"{"autoload": {"psr-4": {"App\\": "lib/"}}}"#),
+        ),
+    ];
+    for (extension, (library, used), (foreign, own), (manifest, text_of_manifest)) in cases {
+        for (import, is_shown) in [(foreign, false), (own, true)] {
+            let project = Project::new();
+            let (path, definition) = (format!("lib/main.{extension}"), format!("lib/own.{extension}"));
+            let text = |n: &str| format!("{import}\n\n{}", used.replace('N', n));
+            project.repo.stage(manifest, text_of_manifest);
+            project.repo.stage(&definition, library).stage(&path, text("1")).commit("one");
+            project.repo.stage(&path, text("2"));
+            let prompt = project.prompt();
+            let shown = prompt.contains(&format!("{definition}:"));
+            assert_eq!(shown, is_shown, "{import}: {prompt}");
+            // The same the other way round: a change of the definition shows its uses.
+            project.repo.commit("two");
+            project.repo.stage(&definition, library.replace("up", "down"));
+            let prompt = project.prompt();
+            assert!(is_shown || !prompt.contains(&format!("{path}:")), "{import}: {prompt}");
+        }
+    }
+}

@@ -354,3 +354,52 @@ fn a_staged_change_that_stayed_on_its_branch_is_not_followed_on_another_one() {
     let fixed = repo.reviewer(&["review", "--follow-up", "latest"]).run(0).stderr;
     assert!(fixed.contains("1 fixed"), "{fixed}");
 }
+
+#[test]
+fn a_change_that_was_stashed_is_not_fixed_on_its_branch_or_on_another_one() {
+    const BAD: &str = "import yaml\nconfig = yaml.unsafe_load(text)\n";
+    let begin = |is_staged: bool, is_new: bool| {
+        let repo = Repo::new();
+        repo.stage("README.md", "# Sample\n");
+        if !is_new {
+            repo.stage("load.py", "import yaml\n");
+        }
+        repo.commit("first");
+        repo.git(&["checkout", "-q", "-b", "topic"]);
+        match is_staged {
+            true => repo.stage("load.py", BAD),
+            false => repo.write("load.py", BAD),
+        };
+        repo.reviewer(&["review", if is_staged { "staged" } else { "changes" }]).run(1);
+        repo
+    };
+    for (is_staged, is_new) in [(true, true), (true, false), (false, true), (false, false)] {
+        let repo = begin(is_staged, is_new);
+        repo.git(&["stash", "-q", "--include-untracked"]);
+        repo.write("other.py", "x = 1\n").git(&["stash", "-q", "--include-untracked"]);
+        for branch in ["topic", "next"] {
+            if branch == "next" {
+                repo.git(&["checkout", "-q", "-b", "next"]);
+            }
+            repo.stage("z.py", "z = 1\n");
+            let refused = repo.reviewer(&["review", "--follow-up", "latest"]).run(2).stderr;
+            assert!(refused.contains("is not in the worktree: stash@{1} has it"), "{is_staged} {is_new}: {refused}");
+            assert!(refused.contains("hint: bring it back: git stash pop 'stash@{1}'\n"), "{refused}");
+        }
+        repo.git(&["reset", "-q", "--hard"]);
+        repo.git(&["stash", "pop", "-q", "--index", "stash@{1}"]);
+        let again = repo.reviewer(&["review", "--follow-up", "latest"]).run(1).stderr;
+        assert!(again.contains("1 still present"), "{again}");
+        // A fix of the file is one, whatever a stash has.
+        repo.git(&["stash", "-q", "--include-untracked"]);
+        repo.stage("load.py", BAD.replace("unsafe_load", "safe_load"));
+        let fixed = repo.reviewer(&["review", "--follow-up", "latest"]).run(0).stderr;
+        assert!(fixed.contains("1 fixed"), "{fixed}");
+    }
+    // A change that was taken back is fixed: no stash has it.
+    let repo = begin(true, false);
+    repo.git(&["reset", "-q", "--hard"]);
+    repo.stage("z.py", "z = 1\n");
+    let fixed = repo.reviewer(&["review", "--follow-up", "latest"]).run(0).stderr;
+    assert!(fixed.contains("1 fixed"), "{fixed}");
+}

@@ -38,6 +38,8 @@ pub(super) struct Log<'a, 't> {
 enum Tool {
     Read,
     Grep,
+    /// It edits or creates a file.
+    Edit,
 }
 
 /// Lines of the files that one answer speaks of.
@@ -77,6 +79,13 @@ impl<'a, 't> Log<'a, 't> {
         let (tool, path) = match word("name") {
             Some("Read") => (Tool::Read, input("file_path")),
             Some("Grep") => (Tool::Grep, input("path")),
+            Some("Edit" | "Write") => {
+                self.is_wide = true;
+                if let (Some(id), Some(path)) = (word("id"), input("file_path")) {
+                    self.open.insert(id.to_owned(), (Tool::Edit, path.to_owned()));
+                }
+                return;
+            }
             _ => {
                 self.is_wide = true;
                 return;
@@ -103,6 +112,9 @@ impl<'a, 't> Log<'a, 't> {
         self.is_aimed |= self.tree.has_orders(&text);
         let Some((tool, path)) = self.open.remove(id) else { return };
         if block.get("is_error") == Some(&Value::Bool(true)) {
+            if matches!(tool, Tool::Edit) {
+                self.refused(&path, &text);
+            }
             return;
         }
         let mut texts = Texts::default();
@@ -116,8 +128,18 @@ impl<'a, 't> Log<'a, 't> {
                     }
                 }
                 Tool::Grep => self.found(&mut texts, file.as_ref(), line),
+                Tool::Edit => return,
             }
         }
+    }
+
+    /// Takes an edit that the program refused. `path`: as the model wrote it; its own folder is not named.
+    fn refused(&self, path: &str, why: &str) {
+        let work = self.snapshot.desk().work().display().to_string();
+        let inside = path.strip_prefix(&work).map_or(path, |rest| rest.trim_start_matches('/'));
+        let why = why.replace("<tool_use_error>", "").replace("</tool_use_error>", "").replace(&format!("{work}/"), "");
+        let name = self.tree.name(&RepoPath::from(inside));
+        self.tree.refuse(inside, &format!("edit of `{name}`: {}", why.trim()));
     }
 
     /// Takes a line of search results: `path:number:text`, with `-` around what is only context, and without a path

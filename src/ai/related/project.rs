@@ -1,0 +1,434 @@
+//! Which modules of imports belong to the packages of other projects, by the files and the manifests of the tree. Pure.
+//!
+//! In doubt, a module is the repository's own: what it imports is looked up by name, as before.
+
+use crate::diff::RepoPath;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Manifests that are read.
+const MOST: usize = 200;
+/// Bytes of a manifest.
+const MOST_BYTES: usize = 256 << 10;
+/// First parts of package names of Java, which are domains.
+const DOMAINS: [&str; 14] = ["app", "ch", "cn", "co", "com", "de", "dev", "edu", "eu", "fr", "io", "me", "net", "org"];
+/// Words of the lines of a Gradle file that name packages of the project itself.
+const OWN_LINES: [&str; 5] = ["group", "namespace", "applicationId", "mainClass", "package"];
+
+/// The packages of the tree and of other projects.
+#[derive(Debug, Default)]
+pub(super) struct Project {
+    /// The names of folders, and of files up to the first dot.
+    parts: HashSet<Vec<u8>>,
+    /// Folders with files of Java or Kotlin.
+    packages: BTreeSet<Vec<u8>>,
+    node: Packages,
+    rust: Packages,
+    /// The names of Python projects.
+    python: HashSet<String>,
+    /// Files of Python without `.py`, and their folders, from the top of the tree; empty: the top is a package itself.
+    modules: HashSet<Vec<u8>>,
+    /// Manifests that say which folder a package of Python is in.
+    mappings: String,
+    /// The prefixes of namespaces of PHP; `None`: any namespace can be of the tree.
+    namespaces: Option<Vec<String>>,
+    /// The lines of Gradle files that can name dependencies.
+    gradle: String,
+    known: RefCell<HashMap<(Family, String), bool>>,
+}
+
+/// Packages by name, of the tree and of others.
+#[derive(Debug, Default)]
+struct Packages {
+    own: HashSet<String>,
+    foreign: HashSet<String>,
+}
+
+impl Packages {
+    fn is_foreign(&self, name: &str) -> bool {
+        self.foreign.contains(name) && !self.own.contains(name)
+    }
+}
+
+/// Languages that find modules in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Family {
+    Java,
+    Kotlin,
+    Node,
+    Php,
+    Python,
+    Rust,
+}
+
+impl Family {
+    fn of(path: &RepoPath) -> Option<Self> {
+        let name = path.file_name();
+        let end = memchr::memrchr(b'.', name).map(|dot| &name[dot + 1..])?;
+        Some(match end {
+            b"java" => Self::Java,
+            b"kt" | b"kts" => Self::Kotlin,
+            b"js" | b"jsx" | b"mjs" | b"cjs" | b"ts" | b"tsx" | b"mts" | b"cts" => Self::Node,
+            b"php" => Self::Php,
+            b"py" | b"pyi" => Self::Python,
+            b"rs" => Self::Rust,
+            _ => return None,
+        })
+    }
+}
+
+impl Project {
+    /// Reads the manifests of a tree. `read` returns the text of a file.
+    pub(super) fn new(paths: &[RepoPath], mut read: impl FnMut(&RepoPath) -> Option<Vec<u8>>) -> Self {
+        let mut project = Self::default();
+        for path in paths {
+            project.add_path(path);
+        }
+        for path in paths.iter().filter(|path| is_manifest(path)).take(MOST) {
+            if let Some(text) = read(path).filter(|text| text.len() <= MOST_BYTES) {
+                project.add_manifest(path, &String::from_utf8_lossy(&text));
+            }
+        }
+        project
+    }
+
+    fn add_path(&mut self, path: &RepoPath) {
+        let bytes = path.as_bytes();
+        let mut parts = bytes.split(|b| *b == b'/');
+        let file = parts.next_back().unwrap_or_default();
+        let stem = file.split(|b| *b == b'.').next().unwrap_or_default();
+        for part in parts.chain([stem]) {
+            if !self.parts.contains(part) {
+                self.parts.insert(part.to_vec());
+            }
+        }
+        let folder = bytes[..bytes.len() - file.len()].strip_suffix(b"/").unwrap_or_default();
+        match Family::of(path) {
+            Some(Family::Java | Family::Kotlin) => drop(self.packages.insert(folder.to_vec())),
+            Some(Family::Python) => self.add_module(bytes, folder, stem),
+            _ => {}
+        }
+    }
+
+    fn add_module(&mut self, path: &[u8], folder: &[u8], stem: &[u8]) {
+        let end = path.len() - path.rsplit(|b| *b == b'.').next().unwrap_or_default().len();
+        self.modules.insert(path[..end.saturating_sub(1)].to_vec());
+        if stem == b"__init__" {
+            self.modules.insert(folder.to_vec());
+        }
+        let ends = folder.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        for end in ends.chain((!folder.is_empty()).then_some(folder.len())) {
+            if !self.modules.contains(&folder[..end]) {
+                self.modules.insert(folder[..end].to_vec());
+            }
+        }
+    }
+
+    fn add_manifest(&mut self, path: &RepoPath, text: &str) {
+        match path.file_name() {
+            b"package.json" => self.add_node(&serde_json::from_str(text).unwrap_or_default()),
+            b"composer.json" => self.add_php(&serde_json::from_str(text).unwrap_or_default()),
+            b"Cargo.toml" => self.add_rust(&toml::from_str(text).unwrap_or_default()),
+            b"build.gradle" | b"build.gradle.kts" => self.add_gradle(text, &OWN_LINES),
+            b"libs.versions.toml" => self.add_gradle(text, &[]),
+            _ => self.add_python(text),
+        }
+    }
+
+    fn add_node(&mut self, manifest: &Value) {
+        self.node.own.extend(manifest["name"].as_str().map(str::to_owned));
+        for table in ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"] {
+            for (name, version) in manifest[table].as_object().into_iter().flatten() {
+                let version = version.as_str().unwrap_or_default();
+                let is_own = ["file:", "link:", "portal:", "workspace:", "."].iter().any(|p| version.starts_with(p));
+                let packages = if is_own { &mut self.node.own } else { &mut self.node.foreign };
+                packages.insert(name.clone());
+            }
+        }
+    }
+
+    fn add_rust(&mut self, manifest: &toml::Table) {
+        let name = |table: &str| manifest.get(table)?.get("name")?.as_str();
+        self.rust.own.extend(["package", "lib"].into_iter().filter_map(name).map(crate_name));
+        let targets = manifest.get("target").and_then(toml::Value::as_table);
+        let targets = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
+        let workspace = manifest.get("workspace").and_then(toml::Value::as_table);
+        for tables in [manifest].into_iter().chain(workspace).chain(targets) {
+            for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
+                for (name, value) in tables.get(kind).and_then(toml::Value::as_table).into_iter().flatten() {
+                    let has = |key: &str| value.get(key).is_some();
+                    match (has("path"), has("workspace")) {
+                        (true, _) => self.rust.own.insert(crate_name(name)),
+                        // The table of the workspace says where it is.
+                        (false, true) => false,
+                        (false, false) => self.rust.foreign.insert(crate_name(name)),
+                    };
+                }
+            }
+        }
+    }
+
+    fn add_php(&mut self, manifest: &Value) {
+        let is_open = |autoload: &Value| autoload.get("classmap").is_some() || autoload.get("psr-0").is_some();
+        let mut prefixes = Vec::new();
+        for autoload in [&manifest["autoload"], &manifest["autoload-dev"]] {
+            if is_open(autoload) {
+                // Any namespace: no later manifest takes that back.
+                prefixes.push(String::new());
+            }
+            let names = autoload["psr-4"].as_object().into_iter().flatten();
+            prefixes.extend(names.map(|(name, _)| name.to_ascii_lowercase()));
+        }
+        if !prefixes.is_empty() {
+            self.namespaces.get_or_insert_default().extend(prefixes);
+        }
+    }
+
+    fn add_gradle(&mut self, text: &str, own: &[&str]) {
+        for line in text.lines().filter(|line| !own.iter().any(|word| line.contains(word))) {
+            self.gradle.push_str(line);
+            self.gradle.push('\n');
+        }
+    }
+
+    /// Reads `pyproject.toml`, `setup.py` or `setup.cfg`.
+    fn add_python(&mut self, text: &str) {
+        for line in text.lines() {
+            let line = line.trim_start().strip_prefix("name").map(str::trim_start);
+            if let Some(value) = line.and_then(|line| line.strip_prefix('=')) {
+                let value = value.trim_matches(|c: char| !c.is_alphanumeric());
+                self.python.insert(value.to_ascii_lowercase().replace(['-', '.'], "_"));
+            }
+        }
+        if ["package_dir", "package-dir", "packages = [{", "from ="].iter().any(|word| text.contains(word)) {
+            self.mappings.push_str(text);
+        }
+    }
+
+    /// Returns true if all modules from which a file imports a name belong to other projects.
+    pub(super) fn are_foreign(&self, file: &RepoPath, modules: Option<&BTreeSet<String>>) -> bool {
+        let (Some(family), Some(modules)) = (Family::of(file), modules) else { return false };
+        !modules.is_empty() && modules.iter().all(|module| self.is_foreign(family, module))
+    }
+
+    fn is_foreign(&self, family: Family, module: &str) -> bool {
+        let key = (family, module.to_owned());
+        if let Some(known) = self.known.borrow().get(&key) {
+            return *known;
+        }
+        let is_foreign = match family {
+            Family::Python => self.is_foreign_python(module),
+            Family::Node => self.is_foreign_node(module),
+            Family::Rust => !self.has_part(module) && self.rust.is_foreign(module),
+            Family::Php => self.is_foreign_php(module),
+            Family::Java => self.is_foreign_java(module),
+            Family::Kotlin => self.is_foreign_kotlin(module),
+        };
+        self.known.borrow_mut().insert(key, is_foreign);
+        is_foreign
+    }
+
+    fn has_part(&self, name: &str) -> bool {
+        self.parts.contains(name.as_bytes())
+    }
+
+    /// Returns true if nothing in the tree has the name of a package, in whatever folder the tree keeps its packages.
+    fn is_foreign_python(&self, module: &str) -> bool {
+        let top = module.split('.').next().unwrap_or_default();
+        let is_own = self.python.contains(&top.to_ascii_lowercase()) || self.mappings.contains(top);
+        !top.is_empty() && !self.has_part(top) && !is_own && !self.has_rest(module)
+    }
+
+    /// Returns true if the top of the tree can be a folder of a package, as that of a collection of Ansible is.
+    fn has_rest(&self, module: &str) -> bool {
+        let mut rest = module;
+        while let Some((_, after)) = rest.split_once('.') {
+            if self.modules.contains(after.replace('.', "/").as_bytes()) {
+                return true;
+            }
+            rest = after;
+        }
+        self.modules.contains(&b""[..])
+    }
+
+    /// Returns true for a dependency from elsewhere. Aliases of compilers and bundlers are not dependencies.
+    fn is_foreign_node(&self, module: &str) -> bool {
+        let mut parts = module.split('/');
+        let first = parts.next().unwrap_or_default();
+        match parts.next().filter(|_| first.starts_with('@')) {
+            Some(second) => self.node.is_foreign(&format!("{first}/{second}")),
+            None => self.node.is_foreign(first),
+        }
+    }
+
+    fn is_foreign_php(&self, module: &str) -> bool {
+        let Some(prefixes) = &self.namespaces else { return false };
+        let name = module.to_ascii_lowercase();
+        let first = name.split('\\').next().unwrap_or_default();
+        let is_folder = || self.parts.iter().any(|part| part.eq_ignore_ascii_case(first.as_bytes()));
+        name.contains('\\') && !prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())) && !is_folder()
+    }
+
+    /// Returns true if no folder is named like a package, in a tree that has such folders at all.
+    fn is_foreign_java(&self, module: &str) -> bool {
+        let is_domain = |folder: &Vec<u8>| {
+            folder.split(|b| *b == b'/').any(|part| DOMAINS.iter().any(|domain| domain.as_bytes() == part))
+        };
+        let package = package_of(module);
+        !package.is_empty() && self.packages.iter().any(is_domain) && !self.has_package(&package)
+    }
+
+    /// Returns true if a build file names the group of a package and no folder is named like a part of it: files of Kotlin can
+    /// leave out the first folders of their packages.
+    fn is_foreign_kotlin(&self, module: &str) -> bool {
+        let package = package_of(module);
+        let [first, second, ..] = package.as_slice() else { return false };
+        let names = |end: char| self.gradle.contains(&format!("\"{first}.{second}{end}"));
+        let names_quoted = |end: char| self.gradle.contains(&format!("'{first}.{second}{end}"));
+        let is_named = [':', '.', '"', '\''].into_iter().any(|end| names(end) || names_quoted(end));
+        is_named && (1..=package.len()).all(|n| !self.has_package(&package[package.len() - n..]))
+    }
+
+    /// Returns true if a folder with files of Java or Kotlin ends with the parts of a package.
+    fn has_package(&self, package: &[&str]) -> bool {
+        let path = package.join("/");
+        self.packages.iter().any(|folder| {
+            folder.strip_suffix(path.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
+        })
+    }
+}
+
+/// Returns the parts of the package in the path of a class or of its member, by the usual way to write them.
+fn package_of(module: &str) -> Vec<&str> {
+    let parts: Vec<&str> = module.split('.').collect();
+    let is_class = |part: &&str| part.starts_with(|c: char| c.is_uppercase());
+    let end = parts.iter().position(is_class).unwrap_or(parts.len().saturating_sub(1));
+    parts[..end].to_vec()
+}
+
+/// Returns the name by which code knows a crate.
+fn crate_name(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+fn is_manifest(path: &RepoPath) -> bool {
+    const NAMES: [&[u8]; 9] = [
+        b"package.json",
+        b"composer.json",
+        b"Cargo.toml",
+        b"build.gradle",
+        b"build.gradle.kts",
+        b"libs.versions.toml",
+        b"pyproject.toml",
+        b"setup.py",
+        b"setup.cfg",
+    ];
+    NAMES.contains(&path.file_name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns which modules are foreign to a file of a tree with these files.
+    fn foreign(files: &[(&str, &str)], file: &str, modules: &[&str]) -> Vec<String> {
+        let mut paths: Vec<RepoPath> = files.iter().map(|(path, _)| RepoPath::from(*path)).collect();
+        paths.push(RepoPath::from(file));
+        let text = |path: &RepoPath| files.iter().find(|(p, _)| p.as_bytes() == path.as_bytes());
+        let project = Project::new(&paths, |path| Some(text(path)?.1.as_bytes().to_vec()));
+        let is_foreign =
+            |module: &&&str| project.are_foreign(&RepoPath::from(file), Some(&BTreeSet::from([(**module).to_owned()])));
+        modules.iter().filter(is_foreign).map(|module| (*module).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_package_of_python_is_foreign_if_nothing_in_the_tree_has_its_name() {
+        let files = [
+            ("pyproject.toml", "[project]\nname = \"my-tool\"\ndependencies = [\"requests\"]\n"),
+            ("src/click/core.py", ""),
+            ("scripts/helpers.py", ""),
+            ("third_party/six/__init__.py", ""),
+        ];
+        let modules =
+            ["requests", "requests.adapters", "click.core", "helpers", "six.moves", "my_tool.a", ".core", "."];
+        assert_eq!(foreign(&files, "src/click/a.py", &modules), ["requests", "requests.adapters"]);
+        let collection = [("plugins/module_utils/net.py", "")];
+        let modules = ["ansible_collections.a.b.plugins.module_utils.net", "ansible.module_utils.basic", "x.plugins"];
+        assert_eq!(foreign(&collection, "plugins/a.py", &modules), ["ansible.module_utils.basic"]);
+        assert_eq!(foreign(&[("__init__.py", "")], "a.py", &["tool", "yaml.nodes"]), [""; 0], "the top is a package");
+        let mapped = [("setup.py", "setup(name='other', package_dir={'acme': 'lib'})\n"), ("lib/a.py", "")];
+        assert_eq!(foreign(&mapped, "lib/b.py", &["acme.a", "other", "yaml"]), ["yaml"]);
+    }
+
+    #[test]
+    fn a_package_of_node_is_foreign_if_a_manifest_asks_for_it_from_elsewhere() {
+        let files = [
+            ("package.json", r#"{"name": "app", "workspaces": ["packages/*"], "dependencies": {"react": "^19"}}"#),
+            ("packages/ui/package.json", r#"{"name": "@acme/ui", "devDependencies": {"@types/node": "1"}}"#),
+            (
+                "packages/web/package.json",
+                r#"{"name": "web", "dependencies": {"@acme/ui": "1.0.0", "@acme/kit": "workspace:*", "local": "file:../x", "@scope/far": "2"}}"#,
+            ),
+        ];
+        let modules = [
+            "react",
+            "react/jsx",
+            "app",
+            "@acme/ui",
+            "@acme/kit",
+            "local",
+            "@scope/far/x",
+            "@/store",
+            "~/a",
+            "./react",
+            "src/react",
+            "lodash",
+        ];
+        assert_eq!(foreign(&files, "packages/web/a.ts", &modules), ["react", "react/jsx", "@scope/far/x"]);
+        assert_eq!(foreign(&[], "a.ts", &modules), [""; 0], "no manifest: in doubt");
+        assert_eq!(foreign(&[("package.json", "{broken")], "a.ts", &modules), [""; 0]);
+    }
+
+    #[test]
+    fn a_crate_is_foreign_if_it_is_a_dependency_without_a_path() {
+        let root = "[workspace.dependencies]\nserde = \"1\"\nown-kit = { path = \"kit\" }\n";
+        let member = "[package]\nname = \"my-app\"\n[dependencies]\nserde.workspace = true\nown-kit.workspace = true\n\
+            log = \"0.4\"\nserde-json = { version = \"1\" }\n[target.'cfg(unix)'.dependencies]\nrustix = \"1\"\n";
+        let files = [("Cargo.toml", root), ("app/Cargo.toml", member), ("app/src/log.rs", "")];
+        let modules = ["serde", "own_kit", "my_app", "log", "serde_json", "rustix", "crate", "self", "other"];
+        assert_eq!(foreign(&files, "app/src/main.rs", &modules), ["serde", "serde_json", "rustix"]);
+    }
+
+    #[test]
+    fn a_namespace_of_php_is_foreign_if_no_prefix_of_the_tree_has_it() {
+        let files = [("composer.json", r#"{"autoload": {"psr-4": {"App\\": "app/"}}}"#), ("database/Seeds/A.php", "")];
+        let modules = ["App\\Models\\User", "Monolog\\Logger", "Database\\Seeds\\A", "Closure"];
+        assert_eq!(foreign(&files, "app/A.php", &modules), ["Monolog\\Logger"]);
+        let open = [("composer.json", r#"{"autoload": {"psr-4": {"App\\": "app/"}, "classmap": ["lib"]}}"#)];
+        assert_eq!(foreign(&open, "app/A.php", &modules), [""; 0]);
+    }
+
+    #[test]
+    fn a_package_of_java_is_foreign_if_no_folder_is_named_like_it() {
+        let file = "src/main/java/org/acme/app/Main.java";
+        let files = [("lib/src/org/acme/kit/Kit.java", "")];
+        let modules = [
+            "org.junit.Test",
+            "org.acme.kit.Kit",
+            "org.acme.app.Main.Inner",
+            "org.acme.gone.A",
+            "org.acme.kit.Kit.run",
+        ];
+        assert_eq!(foreign(&files, file, &modules), ["org.junit.Test", "org.acme.gone.A"]);
+        assert_eq!(foreign(&[], "Main.java", &modules), [""; 0], "a flat tree");
+    }
+
+    #[test]
+    fn a_package_of_kotlin_is_foreign_if_a_build_file_names_it_and_no_folder_does() {
+        let gradle = "group = \"com.acme\"\ndependencies {\n    implementation(\"io.ktor:ktor-server:3.0\")\n}\n";
+        let files = [("build.gradle.kts", gradle), ("src/util/A.kt", "")];
+        let modules = ["io.ktor.server.Call", "com.acme.Main", "com.acme.util.A", "io.ktor.util.A", "org.other.B"];
+        assert_eq!(foreign(&files, "src/Main.kt", &modules), ["io.ktor.server.Call"]);
+    }
+}

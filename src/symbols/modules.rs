@@ -1,0 +1,71 @@
+//! The modules that imports name, as they are written: whether a module is a file of the repository is decided elsewhere.
+
+use tree_sitter::Node;
+
+/// Bytes of the name of a module.
+const MOST: usize = 200;
+
+/// A module, and the first byte of the names that an import takes from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Module {
+    pub(super) name: String,
+    pub(super) first: usize,
+}
+
+/// Returns the module of an import. `None`: it brings no names, it has several modules, or the language has none. `import`: the
+/// whole statement, or the declaration of a variable with the value `require("…")`.
+pub(super) fn of(import: Node<'_>, text: &[u8]) -> Option<Module> {
+    let field = |name: &str| import.child_by_field_name(name);
+    let (node, first) = match import.kind() {
+        // Python.
+        "import_from_statement" => field("module_name").map(|module| (module, module.end_byte()))?,
+        // JavaScript and TypeScript. Python's statement of this kind has no source.
+        "import_statement" => (field("source")?, 0),
+        "variable_declarator" => (super::standard::required(import)?, 0),
+        // Java and Kotlin. That of Go has other children.
+        "import_declaration" | "import" => {
+            let path = path_of(import)?;
+            (path, last_child(path)?.start_byte())
+        }
+        // Rust.
+        "use_declaration" => (field("argument")?, 0),
+        // PHP: `use A\B\C;`, `use A\B\C as D;`.
+        "namespace_use_declaration" => {
+            let clause = only_clause(import)?;
+            let path = clause.named_child(0).filter(|path| path.kind() == "qualified_name")?;
+            (path, last_child(path)?.start_byte())
+        }
+        _ => return None,
+    };
+    let name = String::from_utf8_lossy(text.get(node.byte_range())?);
+    let name = name.trim_matches(['"', '\'', '`']).trim_start_matches(['\\', ':']);
+    // A tree of Rust is about one crate, unless it begins with a list.
+    let is_rust = import.kind() == "use_declaration";
+    let end = name.find(|c: char| is_rust && !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
+    let name = &name[..end];
+    (!name.is_empty() && name.len() <= MOST).then(|| Module { name: name.to_owned(), first })
+}
+
+/// Returns the path of an import of Java or Kotlin.
+fn path_of(import: Node<'_>) -> Option<Node<'_>> {
+    let mut cursor = import.walk();
+    // `import a.b.*;` names nothing.
+    if import.named_children(&mut cursor).any(|child| child.kind() == "asterisk") {
+        return None;
+    }
+    let is_path =
+        |child: &Node<'_>| matches!(child.kind(), "scoped_identifier" | "qualified_identifier" | "identifier");
+    import.named_children(&mut cursor).find(is_path).filter(|path| path.named_child_count() > 1)
+}
+
+/// Returns the clause of a `use` of PHP that has one. A group has several names below one prefix.
+fn only_clause(import: Node<'_>) -> Option<Node<'_>> {
+    let mut cursor = import.walk();
+    let mut clauses = import.named_children(&mut cursor).filter(|child| child.kind() == "namespace_use_clause");
+    clauses.next().filter(|_| clauses.next().is_none())
+}
+
+fn last_child(node: Node<'_>) -> Option<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).last()
+}
