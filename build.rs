@@ -46,6 +46,7 @@ fn main() -> ExitCode {
     println!("cargo::rerun-if-changed={KNOWLEDGE}");
     println!("cargo::rerun-if-changed=src/rules/calibration.rs");
     println!("cargo::rerun-if-changed=src/rules/flow/format.rs");
+    println!("cargo::rerun-if-changed=src/rules/flow/format");
     println!("cargo::rerun-if-changed=src/rules/format.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter/pairs.txt");
