@@ -10,6 +10,7 @@ mod constant;
 mod derive;
 mod eval;
 mod guard;
+mod indirect;
 mod lower;
 mod method;
 mod names;

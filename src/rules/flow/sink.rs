@@ -305,7 +305,7 @@ impl Run<'_> {
         self.keep(Subject::Rule(entry.rule), found);
     }
 
-    fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
+    pub(super) fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
         if !self.all_hold(sink.when, call) || self.any_holds(sink.unless, call) {
             return;
         }
