@@ -5,7 +5,7 @@ use super::run::Run;
 use super::shape::{ExprId, ExprKind, Span, Sym};
 use super::table::{Call, Condition, Place, Role, Sink};
 use super::value::{Const, GAP, Key, Taint, Taints, Value, join_taints};
-use super::{EntryTexts, Confidence, Kind, Proof, Subject};
+use super::{Confidence, EntryTexts, Kind, Proof, Subject};
 use std::rc::Rc;
 
 /// A finding before it is written.

@@ -1,6 +1,6 @@
 //! Knowledge as static tables, written by the build script from `knowledge/*.toml`.
 
-use super::{EntryTexts, Confidence, FlowLanguage};
+use super::{Confidence, EntryTexts, FlowLanguage};
 use crate::finding::Severity;
 
 /// A part of a call.

@@ -86,10 +86,8 @@ fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
 }
 
 /// Families of code that runs and of memory errors: what one rule of single lines calls code, another calls a command.
-const JOINED: &[&[u32]] = &[
-    &[74, 77, 78, 88, 94, 95, 96, 98],
-    &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806],
-];
+const JOINED: &[&[u32]] =
+    &[&[74, 77, 78, 88, 94, 95, 96, 98], &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806]];
 
 fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     let found = out.split_off(from);

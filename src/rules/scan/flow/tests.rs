@@ -169,7 +169,8 @@ fn one_injection_of_two_rules_of_single_lines_is_one_finding() {
                 Runtime.getRuntime().exec(\"sh -c \" + request.getParameter(\"c\"));\n  }\n}\n";
     let found = scan_at("src/main/java/A.java", None, code);
     assert_eq!(found.len(), 1, "{found:?}");
-    let code = code.replace(");\n  }", "); // claude-reviewer: ignore[java-shell-interpolation] tool of the build\n  }");
+    let code =
+        code.replace(");\n  }", "); // claude-reviewer: ignore[java-shell-interpolation] tool of the build\n  }");
     let found = scan_at("src/main/java/A.java", None, &code);
     assert!(found.iter().all(|f| f.suppressed.is_some()) && found.len() == 1, "{found:?}");
 }
