@@ -1,6 +1,7 @@
 //! Calls of a function through another one: `exec.call(…)`, `call_user_func("system", …)`, `functools.partial(…)`.
 
 use super::FlowLanguage as L;
+use super::Subject;
 use super::call::Callee;
 use super::paths::{Calling, PathId, Root};
 use super::run::Run;
@@ -116,15 +117,22 @@ impl Run<'_> {
                 }
             }
         }
+        let is_reported =
+            self.found.keys().any(|(subject, at)| *at == span.start && matches!(subject, Subject::Flow(_)));
         out.items = None;
         out.put(Some(Key::Text(BOUND.into())), Value::default());
-        for (i, a) in (0..).zip(args.iter().filter(|a| a.keyword.is_none())) {
-            out.put(Some(Key::Int(i)), a.value.clone());
-        }
-        for a in &args {
-            if let Some(k) = a.keyword {
-                out.put(Some(Key::Text(self.module.word(k).into())), a.value.clone());
-            }
+        let mut position = 0;
+        for a in args {
+            let key = match a.keyword {
+                Some(k) => Key::Text(self.module.word(k).into()),
+                None => {
+                    position += 1;
+                    Key::Int(position)
+                }
+            };
+            // The call of the result does not report the same data again.
+            let value = if is_reported { a.value.without_data() } else { a.value };
+            out.put(Some(key), value);
         }
         Some(out)
     }
