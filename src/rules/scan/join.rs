@@ -31,6 +31,7 @@ const FAMILIES: &[&[u32]] = &[
     &[384, 613],
     &[93, 113],
     &[915, 1321],
+    &[683, 688],
 ];
 
 /// Returns true if two weaknesses are the same flaw, seen from different sides.

@@ -161,6 +161,8 @@ fn one_memory_error_of_two_rules_is_one_finding() {
     let found = scan_at("src/copy.c", None, code);
     let on_line: Vec<_> = found.iter().filter(|f| f.lines().is_some_and(|l| l.first.get() == 8)).collect();
     assert_eq!(on_line.len(), 1, "{found:?}");
+    let code = "#include <string.h>\n\nvoid f(char *p)\n{\n    memset(p, sizeof(*p), 0);\n}\n";
+    assert_eq!(places(&scan_at("src/clear.c", None, code)), [("c-memset-swapped".to_owned(), Some(5))]);
 }
 
 #[test]
