@@ -48,6 +48,7 @@ fn main() -> ExitCode {
     println!("cargo::rerun-if-changed={KNOWLEDGE}");
     println!("cargo::rerun-if-changed=src/rules/calibration.rs");
     println!("cargo::rerun-if-changed=src/rules/flow/format.rs");
+    println!("cargo::rerun-if-changed=src/rules/flow/format");
     println!("cargo::rerun-if-changed=src/rules/format.rs");
     println!("cargo::rerun-if-changed=src/rules/needs/derive.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter.rs");

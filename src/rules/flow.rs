@@ -10,6 +10,7 @@ mod constant;
 mod derive;
 mod eval;
 mod guard;
+mod indirect;
 mod lower;
 mod method;
 mod names;
@@ -26,6 +27,7 @@ mod trigger;
 mod value;
 
 use super::parse::{self, Parse};
+use crate::finding::Severity;
 use table::Table;
 use tree_sitter::Language;
 
@@ -233,6 +235,21 @@ pub struct Flow {
     pub cwe: Option<u32>,
     /// How certain it is.
     pub confidence: Confidence,
+    /// Texts of the entry of the tables.
+    pub texts: &'static EntryTexts,
+}
+
+/// Texts of an entry of the tables that replace those of its rule, and its highest severity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryTexts {
+    /// The title.
+    pub title: Option<&'static str>,
+    /// The message.
+    pub message: Option<&'static str>,
+    /// The suggestion.
+    pub suggestion: Option<&'static str>,
+    /// The severity is at most this.
+    pub severity_max: Option<Severity>,
 }
 
 impl Flow {

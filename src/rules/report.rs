@@ -70,6 +70,12 @@ pub(super) struct Sighting<'a> {
     pub(super) confidence_max: Option<Confidence>,
     /// The title of the finding, if it is not the rule's.
     pub(super) title: Option<&'a str>,
+    /// The message of the finding, if it is not the rule's.
+    pub(super) message: Option<&'a str>,
+    /// The suggestion of the finding, if it is not the rule's.
+    pub(super) suggestion: Option<&'a str>,
+    /// The severity is at most this, unless policy sets that of the rule.
+    pub(super) severity_max: Option<Severity>,
     /// The new lines, where the rule itself has computed them.
     pub(super) replacement: Option<&'a str>,
 }
@@ -195,7 +201,7 @@ impl<'a> Reporter<'a> {
             suppressed = self.directives.find(text, languages, sought, self.counting);
         }
         let identity = identity(&sighting);
-        let severity = weigh(self.rules, index, sighting.in_doubt, sighting.origin);
+        let severity = severity_of(self.rules, index, &sighting);
         if !self.lists(index, severity, suppressed.is_some(), &sighting) {
             let is_suppressed = suppressed.is_some();
             let counted = Counted::new(&rule.id, sighting.file, sighting.lines, identity, severity, is_suppressed);
@@ -249,6 +255,13 @@ impl<'a> Reporter<'a> {
         let part = text.and_then(|t| t.masked_part(quote, &|text| self.rules.hidden(text)));
         part.unwrap_or_else(|| self.rules.mask(quote))
     }
+}
+
+/// Returns the severity of a sighting.
+fn severity_of(rules: &RuleSet, index: u16, s: &Sighting<'_>) -> Severity {
+    let severity = weigh(rules, index, s.in_doubt, s.origin);
+    let most = s.severity_max.filter(|_| rules.severity_set(index).is_none());
+    most.map_or(severity, |most| severity.min(most))
 }
 
 /// Returns what a finding weighs.
@@ -315,12 +328,13 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<
     let end = end.min(quote.len()).min(start + QUOTE_MAX);
     let quote = quote.get(start..end).unwrap_or_default();
     // A structural rule without a note has its title as its message.
-    let stated = s.title.filter(|_| rule.message == rule.title).unwrap_or(&rule.message);
+    let titled = s.title.filter(|_| rule.message == rule.title);
+    let stated = s.message.or(titled).unwrap_or(&rule.message);
     let mut message = match s.detail {
         Some(d) => format!("{}: {d}", stated.trim_end().trim_end_matches('.')),
         None => stated.trim_end().to_owned(),
     };
-    let severity = weigh(rules, index, s.in_doubt, s.origin);
+    let severity = severity_of(rules, index, &s);
     let mut confidence = rule.confidence.min(s.confidence_max.unwrap_or(Confidence::High));
     let why = match s.origin {
         ValueOrigin::Outside | ValueOrigin::Doubtful => None,
@@ -343,7 +357,7 @@ fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<
         title: s.title.map_or_else(|| rule.title.clone().into_owned(), str::to_owned),
         message,
         failure: None,
-        suggestion: rule.suggestion.as_ref().map(|t| t.trim_end().to_owned()),
+        suggestion: s.suggestion.or(rule.suggestion.as_deref()).map(|t| t.trim_end().to_owned()),
         replacement: shown.replacement,
         quote: String::from_utf8_lossy(quote.trim_ascii()).into_owned(),
         cwe: s.cwe.or(rule.cwe),

@@ -181,6 +181,11 @@ impl<'m> Run<'m> {
             }
         }
         let at = self.member_span(callee, span);
+        if let Some(v) = self.bind_partial(path, &given, at) {
+            return v;
+        }
+        let given = self.with_bound(&target.value, given, callee);
+        self.check_indirect(&target, &given, at);
         let mut result = self.apply(&target, path, &given, at, id);
         if let Some(v) = self.run_callbacks(&target, &given, at) {
             result = v;

@@ -3,7 +3,7 @@
 use super::constant;
 use super::guard;
 use super::names::is_number;
-use super::paths::{PathId, Root};
+use super::paths::{Calling, PathId, Root};
 use super::run::{Run, THIS, join_envs};
 use super::shape::{Arm, ExprId, ExprKind, Item, Op, Span, Sym};
 use super::table::{Place, Role};
@@ -222,10 +222,29 @@ impl<'m> Run<'m> {
         let last = |p: &&&str| p.rsplit(['.', '/']).next() == Some(word);
         let path = match self.table.usual.iter().rev().find(last) {
             Some(p) => self.paths.root(p, Root::Known),
-            None => self.paths.root(word, Root::Free),
+            None => self.imported_with_all(name).unwrap_or_else(|| self.paths.root(word, Root::Free)),
         };
         self.imports.insert(name, path);
         path
+    }
+
+    /// Returns the path of a name that the tables know in a package whose names are all imported: `import . "os/exec"`,
+    /// `from os import *`.
+    fn imported_with_all(&mut self, name: Sym) -> Option<PathId> {
+        if !matches!(self.language, FlowLanguage::Go | FlowLanguage::Python) {
+            return None;
+        }
+        let module = self.module;
+        for import in module.imports.iter().filter(|i| module.word(i.alias) == "*") {
+            let package = self.module_path(module.word(import.path));
+            let path = self.paths.member(Some(package), name, module.word(name));
+            let called = self.paths.call(path, Calling::Plain);
+            let is_known = self.paths.root_of(path) == Root::Known;
+            if is_known && [path, called].into_iter().any(|p| !self.paths.hits(p).is_empty()) {
+                return Some(path);
+            }
+        }
+        None
     }
 
     /// Gives a value of unknown type the type that its name suggests.

@@ -2,8 +2,12 @@
 //!
 //! Only the build script includes this file. Nothing here may use the rest of the crate.
 
+#[path = "format/texts.rs"]
+mod texts;
+
 use serde::Deserialize;
 use std::fmt::Write as _;
+use texts::Texts;
 
 /// Kinds of flows, in the order of `Kind`.
 pub(crate) const KINDS: [&str; 26] = [
@@ -284,9 +288,32 @@ pub(crate) struct Sink {
     pub(crate) cwe: Option<u32>,
     #[serde(default)]
     pub(crate) confidence: Option<String>,
+    /// These texts replace those of the rule in the finding.
+    #[serde(default)]
+    pub(crate) title: Option<String>,
+    #[serde(default)]
+    pub(crate) message: Option<String>,
+    #[serde(default)]
+    pub(crate) suggestion: Option<String>,
+    /// The severity of the finding is at most this.
+    #[serde(default)]
+    pub(crate) severity: Option<String>,
     #[serde(default)]
     #[expect(dead_code, reason = "for readers of the table")]
     pub(crate) doc: Option<String>,
+}
+
+impl Sink {
+    fn texts(&self) -> Texts<'_> {
+        Texts {
+            word: &self.kind,
+            name: self.r#match.first(),
+            title: self.title.as_deref(),
+            message: self.message.as_deref(),
+            suggestion: self.suggestion.as_deref(),
+            severity: self.severity.as_deref(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -369,9 +396,32 @@ pub(crate) struct Call {
     pub(crate) confidence: Option<String>,
     #[serde(default)]
     pub(crate) label: Option<String>,
+    /// These texts replace those of the rule in the finding.
+    #[serde(default)]
+    pub(crate) title: Option<String>,
+    #[serde(default)]
+    pub(crate) message: Option<String>,
+    #[serde(default)]
+    pub(crate) suggestion: Option<String>,
+    /// The severity of the finding is at most this.
+    #[serde(default)]
+    pub(crate) severity: Option<String>,
     #[serde(default)]
     #[expect(dead_code, reason = "for readers of the table")]
     pub(crate) doc: Option<String>,
+}
+
+impl Call {
+    fn texts(&self) -> Texts<'_> {
+        Texts {
+            word: &self.rule,
+            name: self.r#match.first(),
+            title: self.title.as_deref(),
+            message: self.message.as_deref(),
+            suggestion: self.suggestion.as_deref(),
+            severity: self.severity.as_deref(),
+        }
+    }
 }
 
 /// Returns what is wrong with the values of a file.
@@ -406,6 +456,8 @@ pub(crate) fn faults(file: &File) -> Vec<String> {
             out.push("handler without a condition".to_owned());
         }
     }
+    out.extend(file.sink.iter().flat_map(|s| s.texts().faults()));
+    out.extend(file.call.iter().flat_map(|c| c.texts().faults()));
     out
 }
 
@@ -635,7 +687,7 @@ fn sink(patterns: &mut Vec<(String, String)>, i: usize, s: &Sink) -> String {
         _ => None,
     };
     format!(
-        "Sink {{ kind: {kind}, label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {:?}, late: {}, cwe: {:?}, confidence: {} }}",
+        "Sink {{ kind: {kind}, label: {:?}, args: {args}, when: {}, unless: {}, unknown: {unknown:?}, element: {:?}, literal: {}, returns: {:?}, late: {}, cwe: {:?}, confidence: {}, texts: {} }}",
         s.label,
         conditions_of(&s.when),
         conditions_of(&s.unless),
@@ -645,6 +697,7 @@ fn sink(patterns: &mut Vec<(String, String)>, i: usize, s: &Sink) -> String {
         s.late,
         s.cwe,
         confidence(&s.confidence),
+        s.texts().written(),
     )
 }
 
@@ -687,7 +740,7 @@ fn propagator(patterns: &mut Vec<(String, String)>, i: usize, s: &Propagator) ->
 fn call(patterns: &mut Vec<(String, String)>, i: usize, s: &Call) -> String {
     s.r#match.iter().for_each(|m| pattern(patterns, m, "Call", i, s.assign));
     format!(
-        "Call {{ rule: {:?}, label: {:?}, when: {}, unless: {}, absent: &{:?}, into: {:?}, cwe: {:?}, confidence: {} }}",
+        "Call {{ rule: {:?}, label: {:?}, when: {}, unless: {}, absent: &{:?}, into: {:?}, cwe: {:?}, confidence: {}, texts: {} }}",
         s.rule,
         s.label.as_deref().unwrap_or_default(),
         conditions_of(&s.when),
@@ -696,6 +749,7 @@ fn call(patterns: &mut Vec<(String, String)>, i: usize, s: &Call) -> String {
         s.into,
         s.cwe,
         confidence(&s.confidence),
+        s.texts().written(),
     )
 }
 

@@ -5,7 +5,7 @@ use super::run::Run;
 use super::shape::{ExprId, ExprKind, Span, Sym};
 use super::table::{Call, Condition, Place, Role, Sink};
 use super::value::{Const, GAP, Key, Taint, Taints, Value, join_taints};
-use super::{Confidence, Kind, Proof, Subject};
+use super::{Confidence, EntryTexts, Kind, Proof, Subject};
 use std::rc::Rc;
 
 /// A finding before it is written.
@@ -19,6 +19,7 @@ pub(super) struct Found {
     pub(super) proof: Proof,
     /// Not reported if the data is checked later.
     pub(super) is_late: bool,
+    pub(super) texts: &'static EntryTexts,
 }
 
 /// An argument that is evaluated.
@@ -296,6 +297,7 @@ impl Run<'_> {
             confidence: entry.confidence.min(cap),
             proof: Proof::Request,
             is_late: false,
+            texts: &entry.texts,
         };
         if self.silence > 0 {
             return;
@@ -303,7 +305,7 @@ impl Run<'_> {
         self.keep(Subject::Rule(entry.rule), found);
     }
 
-    fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
+    pub(super) fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
         if !self.all_hold(sink.when, call) || self.any_holds(sink.unless, call) {
             return;
         }
@@ -355,6 +357,7 @@ impl Run<'_> {
                 confidence: sink.confidence.min(cap),
                 proof,
                 is_late: sink.late,
+                texts: &sink.texts,
             };
             self.keep(Subject::Flow(kind), found);
         }

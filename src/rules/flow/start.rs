@@ -453,6 +453,7 @@ impl<'m> Run<'m> {
                 sink_label: f.label,
                 cwe: f.cwe,
                 confidence: f.confidence,
+                texts: f.texts,
             });
         }
         out.sort_by_key(|f| (f.sink().map(|s| (s.start, s.end)), f.subject));

@@ -1,6 +1,7 @@
 //! Knowledge as static tables, written by the build script from `knowledge/*.toml`.
 
-use super::{Confidence, FlowLanguage};
+use super::{Confidence, EntryTexts, FlowLanguage};
+use crate::finding::Severity;
 
 /// A part of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +121,7 @@ pub(super) struct Sink {
     pub(super) late: bool,
     pub(super) cwe: Option<u32>,
     pub(super) confidence: Confidence,
+    pub(super) texts: EntryTexts,
 }
 
 #[derive(Debug)]
@@ -159,6 +161,7 @@ pub(super) struct Call {
     pub(super) into: Option<&'static str>,
     pub(super) cwe: Option<u32>,
     pub(super) confidence: Confidence,
+    pub(super) texts: EntryTexts,
 }
 
 /// The knowledge about a language.

@@ -41,8 +41,8 @@ struct Word<'t> {
     /// The byte before it, and the next one that is not a blank.
     before: Option<u8>,
     after: Option<u8>,
-    /// ` as ` follows.
-    is_renamed: bool,
+    /// It is called by another name or by another function: see [`is_indirect`].
+    is_indirect: bool,
 }
 
 impl Word<'_> {
@@ -51,7 +51,7 @@ impl Word<'_> {
         matches!(language, FlowLanguage::Ruby | FlowLanguage::Cpp)
             || matches!(self.before, Some(b'[' | b'@'))
             // A blank in the source, a comment, or another name: `from os import system as run`.
-            || self.is_renamed
+            || self.is_indirect
             || matches!(self.after, Some(b'\\' | b'/' | b'#' | b'(' | b'<' | b'{' | b'[' | b'`' | b'!' | b'?' | b'"' | b'\'' | b'\n' | b'\r'))
             || STATEMENTS.contains(&self.text)
     }
@@ -71,13 +71,28 @@ fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
                 && !word.is_empty()
             {
                 let before = start.checked_sub(1).map(|i| text[i]);
-                let rest = text[end..].trim_ascii_start();
                 let after = text[end..].iter().copied().find(|b| !matches!(b, b' ' | b'\t'));
-                return Some(Word { text: word, before, after, is_renamed: rest.starts_with(b"as ") });
+                return Some(Word { text: word, before, after, is_indirect: is_indirect(text, start, end) });
             }
         }
         None
     })
+}
+
+/// Returns true if a word is called by another name, or passed to what calls it: `system as run`, `exec.call(…)`,
+/// `partial(os.system, …)`, `Reflect.apply(cp.exec, …)`.
+fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
+    let rest = text[end..].trim_ascii_start();
+    match rest.first() {
+        Some(b'a') => rest.starts_with(b"as "),
+        Some(b'.') => rest.starts_with(b".call(") || rest.starts_with(b".apply("),
+        Some(b',' | b')') => {
+            let path = text[..start].iter().rev().take_while(|b| is_word(**b) || **b == b'.').count();
+            let before = text[..start - path].trim_ascii_end();
+            before.ends_with(b"partial(") || before.ends_with(b"Reflect.apply(")
+        }
+        _ => false,
+    }
 }
 
 /// A file whose words decide which parts of it can complete a flow. A change can have thousands of parts, so the words are

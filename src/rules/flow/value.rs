@@ -196,6 +196,11 @@ impl Value {
         Self { items: Some(Rc::new(items)), ..Self::default() }
     }
 
+    /// Returns the value without its data.
+    pub(super) fn without_data(&self) -> Self {
+        Self { constant: self.constant.clone(), path: self.path, what: self.what, ..Self::default() }
+    }
+
     /// Returns the data of the value and of everything inside.
     pub(super) fn deep(&self) -> Taints {
         let Some(items) = &self.items else { return self.taints.clone() };

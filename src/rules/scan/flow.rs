@@ -227,7 +227,8 @@ impl<'a> Scan<'a> {
             Proof::Local => ValueOrigin::Local,
             Proof::Unknown => ValueOrigin::Unknown,
         };
-        let title = title(&self.reporter.rules.rule(rule).title, origin);
+        let own = f.texts.title.unwrap_or(&self.reporter.rules.rule(rule).title);
+        let title = title(own, origin).or(f.texts.title.map(str::to_owned));
         let mut detail = match origin {
             _ if is_call => f.sink_label.to_owned(),
             _ if f.source_label.is_empty() => String::new(),
@@ -253,6 +254,9 @@ impl<'a> Scan<'a> {
             cwe: f.cwe,
             confidence_max: Some(confidence(f)),
             title: title.as_deref(),
+            message: f.texts.message,
+            suggestion: f.texts.suggestion,
+            severity_max: f.texts.severity_max,
             ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);

@@ -1,6 +1,6 @@
 //! Several rules that see one flaw on the same lines: one of them reports it.
 
-use crate::finding::{Finding, LineSpan, Severity};
+use crate::finding::{Confidence, Finding, LineSpan, Severity};
 use crate::rules::RuleSet;
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{self, FlowLanguage};
@@ -31,6 +31,7 @@ const FAMILIES: &[&[u32]] = &[
     &[384, 613],
     &[93, 113],
     &[915, 1321],
+    &[683, 688],
 ];
 
 /// Returns true if two weaknesses are the same flaw, seen from different sides.
@@ -47,9 +48,14 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
 ///   policy sets the severity of its rule. Otherwise the flow takes the place of the finding.
 /// - A rule of calls that are dangerous by themselves gives way too, and changes nothing: the other rule knows the call
 ///   better, and may have a fix.
+/// - Of several findings of a command, of code that runs or of a memory error on the same lines, the one that weighs most
+///   stays.
+///
+/// A comment that suppresses a finding which is dropped suppresses the one that stays.
 pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     drop_covered(rules, out, from);
     join_flows(rules, out, from);
+    join_lines(rules, out, from);
 }
 
 /// Lets the analysis of data flow decide where a rule of single lines judges the origin of a value by the lines above: a
@@ -80,24 +86,101 @@ fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     out.extend(found.into_iter().filter(|f| !judges(f) || !is_covered(f)));
 }
 
+/// Families of code that runs and of memory errors: what one rule of single lines calls code, another calls a command.
+const JOINED: &[&[u32]] =
+    &[&[74, 77, 78, 88, 94, 95, 96, 98], &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806]];
+
 fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     let found = out.split_off(from);
     let (flows, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
-    for flow in flows {
+    for mut flow in without_weaker(flows) {
         let covers = |o: &Finding| o.severity() >= flow.severity() || !judges_origin(rules, o);
         let covering = others.iter_mut().find(|o| !is_of_flow(rules, o) && is_same_flaw(o, &flow) && covers(o));
         if let Some(other) = covering {
             let is_set = rules.index_of(other.rule_id()).is_some_and(|i| rules.severity_set(i).is_some());
             other.take_flow(&flow, !is_set);
+            take_suppression(rules, other, &flow);
             continue;
         }
-        // A comment that suppresses the flow says nothing about the other rule.
-        if flow.suppressed.is_none() {
-            others.retain(|o| o.suppressed.is_some() || is_of_flow(rules, o) || !is_same_flaw(o, &flow));
-        }
+        let is_kept = |o: &Finding| is_of_flow(rules, o) || is_secret(rules, o) || !is_same_flaw(o, &flow);
+        let (kept, covered): (Vec<_>, Vec<_>) = others.into_iter().partition(is_kept);
+        others = kept;
+        covered.iter().for_each(|o| take_suppression(rules, &mut flow, o));
         others.push(flow);
     }
     out.append(&mut others);
+}
+
+/// Drops flows that see the same flaw as a flow that weighs at least as much.
+fn without_weaker(mut flows: Vec<Finding>) -> Vec<Finding> {
+    flows.sort_by_key(|f| std::cmp::Reverse(weight(f)));
+    let mut out: Vec<Finding> = Vec::new();
+    for flow in flows {
+        match out.iter_mut().find(|o| o.rule_id() != flow.rule_id() && is_joined(o, &flow)) {
+            Some(kept) => {
+                kept.take_flow(&flow, false);
+                kept.suppressed = kept.suppressed.take().or(flow.suppressed);
+            }
+            None => out.push(flow),
+        }
+    }
+    out
+}
+
+/// Joins findings of several rules of single lines about the same code that runs: the one that weighs most stays.
+fn join_lines(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
+    let found = out.split_off(from);
+    for f in found {
+        let is_joined_with = |o: &Finding| {
+            o.rule_id() != f.rule_id() && flaw(o).0 == flaw(&f).0 && o.lines().is_some() && is_joined(o, &f)
+        };
+        let is_candidate = !is_secret(rules, &f) && !is_of_flow(rules, &f);
+        let at = out[from..].iter().position(|o| is_candidate && !is_of_flow(rules, o) && is_joined_with(o));
+        match at.map(|i| &mut out[from + i]) {
+            Some(known) if specific(rules, &f) > specific(rules, known) => {
+                let known = std::mem::replace(known, f);
+                if let Some(f) = at.and_then(|i| out.get_mut(from + i)) {
+                    take_suppression(rules, f, &known);
+                    f.take_flow(&known, false);
+                }
+            }
+            Some(known) => {
+                take_suppression(rules, known, &f);
+                known.take_flow(&f, false);
+            }
+            None => out.push(f),
+        }
+    }
+}
+
+/// A comment that suppresses one of two findings about the same flaw suppresses the one that stays. No comment suppresses a
+/// secret.
+fn take_suppression(rules: &RuleSet, kept: &mut Finding, dropped: &Finding) {
+    if kept.suppressed.is_none() && !is_secret(rules, kept) {
+        kept.suppressed.clone_from(&dropped.suppressed);
+    }
+}
+
+/// Returns how much a finding weighs.
+fn weight(f: &Finding) -> (Severity, Confidence) {
+    (f.severity(), f.confidence())
+}
+
+/// Returns how much a finding weighs; of two that weigh the same, a rule for one origin knows more than a rule that judges
+/// the origin.
+fn specific(rules: &RuleSet, f: &Finding) -> (Severity, Confidence, bool) {
+    (f.severity(), f.confidence(), !judges_origin(rules, f))
+}
+
+/// Returns true if the rule of a finding finds secrets.
+fn is_secret(rules: &RuleSet, f: &Finding) -> bool {
+    rules.index_of(f.rule_id()).is_some_and(|i| rules.rule(i).secret)
+}
+
+/// Returns true if two findings on the same lines are one command, one piece of code or one memory error.
+fn is_joined(a: &Finding, b: &Finding) -> bool {
+    let has_both = |a: u32, b: u32| JOINED.iter().any(|family| family.contains(&a) && family.contains(&b));
+    are_on_same_lines(a, b) && a.cwe().zip(b.cwe()).is_some_and(|(a, b)| has_both(a, b))
 }
 
 /// Returns true if the rule of a finding of single lines judges the origin of the value.
@@ -121,6 +204,9 @@ fn flaw(f: &Finding) -> (Option<LineSpan>, Option<u32>) {
 }
 
 fn is_same_flaw(a: &Finding, b: &Finding) -> bool {
-    let lines = a.lines().zip(b.lines()).is_some_and(|(a, b)| a.first <= b.last && b.first <= a.last);
-    lines && a.cwe().zip(b.cwe()).is_some_and(|(a, b)| is_same_weakness(a, b))
+    are_on_same_lines(a, b) && a.cwe().zip(b.cwe()).is_some_and(|(a, b)| is_same_weakness(a, b))
+}
+
+fn are_on_same_lines(a: &Finding, b: &Finding) -> bool {
+    a.lines().zip(b.lines()).is_some_and(|(a, b)| a.first <= b.last && b.first <= a.last)
 }

@@ -139,6 +139,60 @@ fn a_comment_suppresses_a_flow_by_the_id_of_its_rule() {
 }
 
 #[test]
+fn a_comment_that_names_either_rule_of_a_joined_flaw_suppresses_it() {
+    let sink = "    os.system(\"ls \" + request.args[\"name\"])\n";
+    for (id, is_suppressed) in [
+        ("command-injection-flow", true),
+        ("python-shell-request", true),
+        ("command-injection-flow, python-shell-request", true),
+        ("sql-injection-flow", false),
+    ] {
+        let comment = format!("    # claude-reviewer: ignore[{id}] the proxy checks the name\n");
+        let found = scan(None, &["import os\n", &handler(&[&comment, sink])].concat());
+        let suppressed: Vec<_> = found.iter().map(|f| f.suppressed.is_some()).collect();
+        assert_eq!(suppressed, [is_suppressed], "{id}: {found:?}");
+    }
+}
+
+#[test]
+fn one_memory_error_of_two_rules_is_one_finding() {
+    let code = "#include <stdlib.h>\n#include <string.h>\n\nvoid copy(void)\n{\n    char to[16];\n    \
+                char *name = getenv(\"NAME\");\n    strcpy(to, name);\n}\n";
+    let found = scan_at("src/copy.c", None, code);
+    let on_line: Vec<_> = found.iter().filter(|f| f.lines().is_some_and(|l| l.first.get() == 8)).collect();
+    assert_eq!(on_line.len(), 1, "{found:?}");
+    let code = "#include <string.h>\n\nvoid f(char *p)\n{\n    memset(p, sizeof(*p), 0);\n}\n";
+    assert_eq!(places(&scan_at("src/clear.c", None, code)), [("c-memset-swapped".to_owned(), Some(5))]);
+}
+
+#[test]
+fn one_injection_of_two_rules_of_single_lines_is_one_finding() {
+    let code = "class A {\n  void get(HttpServletRequest request) throws Exception {\n    \
+                Runtime.getRuntime().exec(\"sh -c \" + request.getParameter(\"c\"));\n  }\n}\n";
+    let found = scan_at("src/main/java/A.java", None, code);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let code =
+        code.replace(");\n  }", "); // claude-reviewer: ignore[java-shell-interpolation] tool of the build\n  }");
+    let found = scan_at("src/main/java/A.java", None, &code);
+    assert!(found.iter().all(|f| f.suppressed.is_some()) && found.len() == 1, "{found:?}");
+}
+
+#[test]
+fn a_call_has_its_own_texts_and_a_severity_that_is_not_above_the_one_of_its_rule() {
+    let code = "#include <stdlib.h>\n\nvoid f(void)\n{\n    char *p = malloc(8);\n    free(p);\n    p[0] = 1;\n}\n";
+    let found = scan_at("src/a.c", None, code);
+    let f = found.iter().find(|f| f.cwe() == Some(416)).unwrap();
+    assert!(f.title().contains("free") && f.message().contains("freed"), "{f:?}");
+    let code = "<?php\nphpinfo();\n";
+    assert!(scan_at("public/a.php", None, code).iter().all(|f| f.severity() <= Severity::Minor));
+    let code = "services.Configure<IdentityOptions>(options =>\n{\n    options.Password.RequiredLength = 4;\n});\n";
+    let found = scan_at("src/Startup.cs", None, code);
+    let f = found.iter().find(|f| f.rule_id() == "authentication-disabled-call").unwrap();
+    assert_eq!(f.severity(), Severity::Suggestion);
+    assert!(f.message().contains("below 8") && f.suggestion().is_some_and(|s| s.contains("at least 8")), "{f:?}");
+}
+
+#[test]
 fn the_fingerprint_does_not_depend_on_the_other_lines_of_the_path() {
     let one = scan(None, &handler(&[SOURCE, QUERY, SINK]));
     let source = "    name = request.form.get(\"name\")\n";

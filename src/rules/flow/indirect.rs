@@ -1,0 +1,164 @@
+//! Calls of a function through another one: `exec.call(…)`, `call_user_func("system", …)`, `functools.partial(…)`.
+
+use super::FlowLanguage as L;
+use super::Subject;
+use super::call::Callee;
+use super::paths::{Calling, PathId, Root};
+use super::run::Run;
+use super::shape::{ExprId, ExprKind, Span};
+use super::sink::{CallInfo, Given};
+use super::table::Role;
+use super::value::{Key, Value};
+
+/// The key of a value that marks a function with bound arguments. No program can write it.
+const BOUND: &str = "\u{fffc}bound";
+
+impl Run<'_> {
+    /// Reports what the tables say about the function that a call passes its arguments to.
+    pub(super) fn check_indirect(&mut self, target: &Callee, given: &[Given], span: Span) {
+        let found = match self.language {
+            L::JavaScript | L::TypeScript | L::Tsx => self.through_method(target, given),
+            L::Php => self.through_name(target, given),
+            _ => None,
+        };
+        let Some((function, args)) = found else { return };
+        let path = self.paths.call(function, Calling::Plain);
+        let info = CallInfo { args: &args, receiver: None, span };
+        self.check_call(path, &info, false);
+    }
+
+    /// `f.call(this, a)`, `f.apply(this, [a])`, `Reflect.apply(f, this, [a])`.
+    fn through_method(&mut self, target: &Callee, given: &[Given]) -> Option<(PathId, Vec<Given>)> {
+        let (_, base) = target.receiver.as_ref()?;
+        let word = self.module.word(target.name?);
+        let (function, args) = match word {
+            "call" => (base, given.get(1..)?.to_vec()),
+            "apply" => {
+                let is_reflect = target.path.is_some_and(|p| self.paths.text(p) == "Reflect.apply");
+                let (function, list) =
+                    if is_reflect { (&given.first()?.value, given.get(2)?) } else { (base, given.get(1)?) };
+                (function, self.items_of(list))
+            }
+            _ => return None,
+        };
+        let path = function.path.filter(|p| self.paths.root_of(*p) != Root::Unknown && !self.paths.is_call(*p))?;
+        Some((path, args))
+    }
+
+    /// `call_user_func("f", a)`, `array_map("f", $list)`, `$f = "f"; $f($a)`.
+    fn through_name(&mut self, target: &Callee, given: &[Given]) -> Option<(PathId, Vec<Given>)> {
+        if target.receiver.is_some() {
+            return None;
+        }
+        let called = target.name.map(|n| self.module.word(n).to_ascii_lowercase()).unwrap_or_default();
+        let (function, args) = match called.as_str() {
+            "call_user_func" | "forward_static_call" | "register_shutdown_function" => {
+                (given.first()?.value.clone(), given.get(1..)?.to_vec())
+            }
+            "call_user_func_array" | "forward_static_call_array" => {
+                (given.first()?.value.clone(), self.items_of(given.get(1)?))
+            }
+            "array_map" => (given.first()?.value.clone(), given.get(1..)?.iter().map(item_of).collect()),
+            "array_walk" | "array_filter" => (given.get(1)?.value.clone(), vec![item_of(given.first()?)]),
+            _ => (target.value.clone(), given.to_vec()),
+        };
+        let name = function.constant.as_ref()?.text()?.trim_start_matches('\\').to_ascii_lowercase();
+        let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        if name.is_empty() || !name.bytes().all(is_name) {
+            return None;
+        }
+        Some((self.paths.root(&name, Root::Free), args))
+    }
+
+    /// Returns the items of a list that a call gets as its arguments.
+    fn items_of(&self, list: &Given) -> Vec<Given> {
+        let literal = match &self.module.expr(list.expr).kind {
+            ExprKind::Collection(items) => items.as_slice(),
+            _ => &[],
+        };
+        match list.value.items.as_ref().filter(|i| i.is_list) {
+            Some(items) => {
+                let expr = |i: usize| literal.get(i).map_or(list.expr, |item| item.value);
+                let given = |(i, v): (usize, &Value)| Given {
+                    keyword: None,
+                    value: v.with(&list.value.taints),
+                    expr: expr(i),
+                    is_spread: false,
+                };
+                items.keys.values().enumerate().map(given).collect()
+            }
+            None => vec![Given { is_spread: true, ..list.clone() }],
+        }
+    }
+
+    /// `partial(f, a, k=b)`: the function with its bound arguments.
+    ///
+    /// Data that is bound reaches the sinks of the function here. What the tables say about calls without data holds only
+    /// once all arguments are known.
+    pub(super) fn bind_partial(&mut self, path: Option<PathId>, given: &[Given], span: Span) -> Option<Value> {
+        if self.language != L::Python || self.paths.text(path?) != "functools.partial()" {
+            return None;
+        }
+        let (function, args) = given.split_first()?;
+        if function.is_spread {
+            return None;
+        }
+        let mut out = function.value.clone();
+        let args = self.with_bound(&function.value, args.to_vec(), function.expr);
+        if let Some(f) = out.path {
+            let path = self.paths.call(f, Calling::Plain);
+            let hits = self.paths.hits(path);
+            let info = CallInfo { args: &args, receiver: None, span };
+            for hit in hits.iter().filter(|h| !h.write) {
+                if let Role::Sink(i) = hit.role
+                    && let Some(sink) = self.table.sinks.get(usize::from(i))
+                {
+                    self.check_sink(sink, hit.is_wild, &info);
+                }
+            }
+        }
+        let is_reported =
+            self.found.keys().any(|(subject, at)| *at == span.start && matches!(subject, Subject::Flow(_)));
+        out.items = None;
+        out.put(Some(Key::Text(BOUND.into())), Value::default());
+        let mut position = 0;
+        for a in args {
+            let key = match a.keyword {
+                Some(k) => Key::Text(self.module.word(k).into()),
+                None => {
+                    position += 1;
+                    Key::Int(position)
+                }
+            };
+            // The call of the result does not report the same data again.
+            let value = if is_reported { a.value.without_data() } else { a.value };
+            out.put(Some(key), value);
+        }
+        Some(out)
+    }
+
+    /// Returns the arguments of a call of a function, with those that [`Run::bind_partial`] has bound.
+    pub(super) fn with_bound(&self, function: &Value, given: Vec<Given>, expr: ExprId) -> Vec<Given> {
+        let Some(items) = function.items.as_ref().filter(|i| i.keys.contains_key(&Key::Text(BOUND.into()))) else {
+            return given;
+        };
+        let mut out = Vec::new();
+        for (key, value) in &items.keys {
+            let keyword = match key {
+                Key::Int(_) => None,
+                Key::Text(k) => match self.module.find(k) {
+                    Some(k) if given.iter().all(|a| a.keyword != Some(k)) => Some(k),
+                    _ => continue,
+                },
+            };
+            out.push(Given { keyword, value: value.clone(), expr, is_spread: false });
+        }
+        out.extend(given);
+        out
+    }
+}
+
+/// Returns an item of a list as an argument.
+fn item_of(list: &Given) -> Given {
+    Given { value: list.value.item(None), ..list.clone() }
+}
