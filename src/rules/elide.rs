@@ -225,7 +225,7 @@ mod tests {
     /// Returns what is parsed of a file whose line with `HERE` is changed.
     fn parsed(path: &str, text: &str) -> Option<String> {
         let at = text.find("HERE").unwrap();
-        let ranges = kept(Languages::of(path.as_bytes(), b""), text.as_bytes(), &[at..at + 4])?;
+        let ranges = kept(Languages::of(path.as_bytes(), b""), text.as_bytes(), std::slice::from_ref(&(at..at + 4)))?;
         Some(ranges.into_iter().map(|r| &text[r]).collect())
     }
 
