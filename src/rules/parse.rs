@@ -26,31 +26,35 @@ pub(super) fn is_bounded(text: &[u8]) -> bool {
 pub(super) struct Parse<'t> {
     grammar: Language,
     text: &'t [u8],
+    /// The parts that were parsed; empty: the whole text.
+    parts: Vec<Range<usize>>,
     tree: Tree,
 }
 
 impl<'t> Parse<'t> {
-    pub(super) fn new(grammar: Language, text: &'t [u8], tree: Tree) -> Self {
-        Self { grammar, text, tree }
+    pub(super) fn new(grammar: Language, text: &'t [u8], parts: Vec<Range<usize>>, tree: Tree) -> Self {
+        Self { grammar, text, parts, tree }
     }
 
-    /// Returns the tree of a text if it is the same part of memory, parsed with the same grammar.
-    fn tree_of(&self, grammar: &Language, text: &[u8]) -> Option<Tree> {
-        (self.grammar == *grammar && std::ptr::eq(self.text, text)).then(|| self.tree.clone())
+    /// Returns the tree of a text if the same parts of the same memory were parsed with the same grammar.
+    fn tree_of(&self, grammar: &Language, text: &[u8], parts: &[Range<usize>]) -> Option<Tree> {
+        let is_same = self.grammar == *grammar && std::ptr::eq(self.text, text) && self.parts == parts;
+        is_same.then(|| self.tree.clone())
     }
 }
 
-/// Returns the tree of a text that may have been parsed before, or parses it. `None`: a limit of work or time ended the parser.
-pub(super) fn tree_or(known: Option<&Parse<'_>>, grammar: &Language, text: &[u8]) -> Option<Tree> {
-    known.and_then(|known| known.tree_of(grammar, text)).or_else(|| tree(grammar, text))
+/// Returns the tree of parts of a text that may have been parsed before, or parses them; see [`tree_of_parts`].
+pub(super) fn tree_or(
+    known: Option<&Parse<'_>>,
+    grammar: &Language,
+    text: &[u8],
+    parts: &[Range<usize>],
+) -> Option<Tree> {
+    known.and_then(|known| known.tree_of(grammar, text, parts)).or_else(|| tree_of_parts(grammar, text, parts))
 }
 
-/// Parses a text. `None`: a limit of work or time ended the parser.
-pub(super) fn tree(language: &Language, text: &[u8]) -> Option<Tree> {
-    tree_of_parts(language, text, &[])
-}
-
-/// Parses the parts of a text, in order, as if nothing stood between them; without parts, the whole text.
+/// Parses the parts of a text, in order, as if nothing stood between them; without parts, the whole text. `None`: a limit of work
+/// or time ended the parser.
 pub(super) fn tree_of_parts(language: &Language, text: &[u8], parts: &[Range<usize>]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(language).ok()?;

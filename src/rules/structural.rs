@@ -128,10 +128,10 @@ impl Parsed {
         Some(Self { tree: AstGrep::doc(StrDoc { src: text.to_owned(), lang: language, tree }), is_whole })
     }
 
-    /// Returns the tree for other rules. `text`: the text that was parsed.
-    pub(super) fn share<'t>(&self, text: &'t str) -> Parse<'t> {
+    /// Returns the tree for other rules. `text` and `parts`: what was parsed.
+    pub(super) fn share<'t>(&self, text: &'t str, parts: &[Range<usize>]) -> Parse<'t> {
         let tree = self.tree.root().get_doc().tree.clone();
-        Parse::new(self.tree.lang().grammar(), text.as_bytes(), tree)
+        Parse::new(self.tree.lang().grammar(), text.as_bytes(), parts.to_vec(), tree)
     }
 
     /// Returns the matches of each rule in order of their starts. `near`: ranges of bytes in order; only nodes that touch one
