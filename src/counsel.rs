@@ -263,7 +263,7 @@ fn conflict_question(exhibits: Vec<(&'static str, Document)>) -> Question<form::
     }
 }
 
-/// Tells whether a folder lies below another, or is it.
+/// Returns true if a folder lies below another, or is it.
 fn inside(dir: &Path, root: &Path) -> bool {
     let real = |p: &Path| p.canonicalize().ok().filter(|p| p.is_dir());
     matches!((real(dir), real(root)), (Some(dir), Some(root)) if dir.starts_with(&root))

@@ -141,7 +141,7 @@ impl ObjectId {
         Self { len: self.len, bytes: [0; 32] }
     }
 
-    /// Tells whether all bytes are zero, git's name for "no object".
+    /// Returns true if all bytes are zero, git's name for "no object".
     pub fn is_null(&self) -> bool {
         self.as_bytes().iter().all(|b| *b == 0)
     }
@@ -301,7 +301,7 @@ impl BinaryChange {
         &self.new[..self.new.len().min(HEAD)]
     }
 
-    /// Tells whether the source names the file and holds nothing of it: a patch made without `--binary`.
+    /// Returns true if the source names the file and holds nothing of it: a patch made without `--binary`.
     pub fn is_withheld(&self) -> bool {
         self.old_size.is_none() && self.new_size.is_none() && self.new.is_empty()
     }

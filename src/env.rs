@@ -98,7 +98,7 @@ impl Env {
         self.os("PATH").map(|p| std::env::split_paths(p).collect()).unwrap_or_default()
     }
 
-    /// Tells whether the locale says that the terminal reads UTF-8 (POSIX: `LC_ALL`, then `LC_CTYPE`, then `LANG`).
+    /// Returns true if the locale says that the terminal reads UTF-8 (POSIX: `LC_ALL`, then `LC_CTYPE`, then `LANG`).
     pub fn is_utf8(&self) -> bool {
         ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|v| self.var(v)).is_some_and(|v| {
             let v = v.to_ascii_lowercase();
@@ -106,7 +106,7 @@ impl Env {
         })
     }
 
-    /// Tells whether a CI system runs the program.
+    /// Returns true if a CI system runs the program.
     pub fn is_ci(&self) -> bool {
         self.var("CI").is_some_and(|v| v != "false" && v != "0")
             || ["GITHUB_ACTIONS", "GITLAB_CI", "BITBUCKET_BUILD_NUMBER", "TF_BUILD", "JENKINS_URL"]

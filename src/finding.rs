@@ -560,7 +560,7 @@ impl Finding {
             _ => None,
         })
     }
-    /// Tells whether the finding counts for the verdict.
+    /// Returns true if the finding counts for the verdict.
     pub fn counts(&self) -> bool {
         self.suppressed.is_none() && self.waived.is_none() && !self.is_set_aside()
     }

@@ -332,7 +332,7 @@ pub(crate) fn lacks(pointer: &str) -> Failure {
     Failure::new(Cause::Malformed, format!("the answer lacks {name}, or has something else there"))
 }
 
-/// Tells whether a text has one of these words, in any case; letters and digits make words, and nothing else does.
+/// Returns true if a text has one of these words, in any case; letters and digits make words, and nothing else does.
 pub(crate) fn speaks_of(text: &str, words: &[&str]) -> bool {
     let mut said = text.split(|c: char| !c.is_ascii_alphanumeric());
     said.any(|w| words.iter().any(|word| w.eq_ignore_ascii_case(word)))

@@ -49,7 +49,7 @@ impl FromStr for Stage {
     }
 }
 
-/// Tells whether the user asked for this commit or push to pass without a review. `0` and `false` do not.
+/// Returns true if the user asked for this commit or push to pass without a review. `0` and `false` do not.
 pub fn skipped(env: &Env) -> bool {
     env.os(SKIP).is_some_and(|v| v != "0" && v != "false")
 }

@@ -395,7 +395,7 @@ impl Server {
         self.key.get(limits.deadline, limits.stop).await.map(drop)
     }
 
-    /// Tells whether it is asked without a key.
+    /// Returns true if it is asked without a key.
     pub fn is_keyless(&self) -> bool {
         matches!(self.key, key::Source::Keyless)
     }

@@ -232,7 +232,7 @@ pub fn languages() -> &'static [&'static str] {
     format::LANGUAGES
 }
 
-/// Tells whether rules look at a file that did not look at it under its old path: a move that makes text live.
+/// Returns true if rules look at a file that did not look at it under its old path: a move that makes text live.
 pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
     let of = |p: &RepoPath| Languages::of(p.as_bytes(), b"");
     let family = ["javascript", "typescript"].map(Languages::named).into_iter().flatten();
@@ -245,7 +245,7 @@ pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
     after.goes_beyond(before) || leaves_tests
 }
 
-/// Tells whether a path is that of a text in a language that rules know.
+/// Returns true if a path is that of a text in a language that rules know.
 pub fn is_code(path: &RepoPath) -> bool {
     !language::Languages::of(path.as_bytes(), b"").is_empty()
 }
@@ -409,7 +409,7 @@ impl RuleSet {
         suppress::of_claim(file, id, lines, counting)
     }
 
-    /// Tells whether the change's own word counts: at a developer's desk, not where the change is gated.
+    /// Returns true if the change's own word counts: at a developer's desk, not where the change is gated.
     pub fn trusts_the_change(&self) -> bool {
         self.suppressions.honour_added
     }

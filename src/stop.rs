@@ -27,7 +27,7 @@ impl Stop {
         self.0.send_if_modified(|s| s.is_none() && s.replace(signal).is_none());
     }
 
-    /// Tells whether the run is to end, and why.
+    /// Returns the signal that ends the run, if one arrived.
     pub fn signal(&self) -> Option<Signal> {
         *self.0.borrow()
     }

@@ -119,7 +119,7 @@ impl Piece {
         &self.shown
     }
 
-    /// Tells whether nothing of it is to be seen.
+    /// Returns true if nothing of it is to be seen.
     pub fn is_blank(&self) -> bool {
         self.shown.trim().is_empty()
     }
@@ -134,7 +134,7 @@ impl Piece {
         self.bytes
     }
 
-    /// Tells whether it is not what the source says, but a description of it.
+    /// Returns true if it is not what the source says, but a description of it.
     pub fn is_escaped(&self) -> bool {
         self.escaped
     }
@@ -238,7 +238,7 @@ pub fn is_active(c: char) -> bool {
             | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
 }
 
-/// Tells whether a joiner or a variation selector does its honest work: inside an emoji, or between
+/// Returns true if a joiner or a variation selector does its honest work: inside an emoji, or between
 /// letters of scripts that need it.
 pub fn joins(previous: Option<char>, c: char, next: Option<char>) -> bool {
     let emoji = |c: char| matches!(u32::from(c), 0xA9 | 0xAE | 0x203C..=0x3299 | 0x1F000..=0x1FAFF);

@@ -181,7 +181,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Tells whether everything that policy asks for was reviewed.
+    /// Returns true if everything that policy asks for was reviewed.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }

@@ -241,7 +241,7 @@ impl Cache {
     }
 }
 
-/// Tells whether something is this user's, and closed to everybody else.
+/// Returns true if something is this user's, and closed to everybody else.
 fn is_own(stat: &rustix::fs::Stat) -> bool {
     stat.st_uid == rustix::process::geteuid().as_raw() && Mode::from_raw_mode(stat.st_mode as _).bits() & 0o077 == 0
 }

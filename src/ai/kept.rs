@@ -34,7 +34,7 @@ impl Kept {
     }
 }
 
-/// Tells whether a model is shown a file. `generated` is what `linguist-generated` says of the path in the state
+/// Returns how a model sees a file. `generated` is what `linguist-generated` says of the path in the state
 /// that may judge; `None`: nothing.
 pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> Sight {
     let text = match &change.body {
@@ -77,7 +77,7 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> S
     }
 }
 
-/// Tells whether a text is what a file of secrets holds: a key, no text, or settings alone.
+/// Returns true if a text is what a file of secrets holds: a key, no text, or settings alone.
 fn is_secret(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return true };
     let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
@@ -89,7 +89,7 @@ fn is_secret(text: &[u8]) -> bool {
     text.contains("-----BEGIN ") || lines().all(is_setting) || lines().all(|l| !l.contains(' '))
 }
 
-/// Tells whether a file is written by a package manager, by its name.
+/// Returns true if a file is written by a package manager, by its name.
 fn is_lockfile(path: &RepoPath) -> bool {
     const NAMES: &[&[u8]] = &[
         b"package-lock.json",
@@ -131,7 +131,7 @@ fn is_lockfile(path: &RepoPath) -> bool {
     NAMES.contains(&&path.file_name().to_ascii_lowercase()[..])
 }
 
-/// Tells whether a name is one that generators give.
+/// Returns true if a name is one that generators give.
 fn is_generated_name(path: &RepoPath) -> bool {
     const ENDS: &[&str] = &[
         ".pb.go",
@@ -168,7 +168,7 @@ const HEAD_LINES: usize = 30;
 /// Lines within which a sentence goes on.
 const SENTENCE: usize = 3;
 
-/// Tells whether a comment at the start of a file says that a program wrote it.
+/// Returns true if a comment at the start of a file says that a program wrote it.
 fn says_generated(text: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&text[..text.len().min(HEAD)]).to_ascii_lowercase();
     const LEADERS: &[&str] = &["//", "#", "/*", "*", "--", ";", "<!--", "%", "'", "\"\"\"", "rem ", "(*", "{-", "dnl "];
@@ -198,7 +198,7 @@ fn says_generated(text: &[u8]) -> bool {
 const MINIFIED_FROM: usize = 4_000;
 const MINIFIED_LINE: usize = 500;
 
-/// Tells whether a file is a program or a style sheet that was made small, by name or by its lines.
+/// Returns true if a file is a program or a style sheet that was made small, by name or by its lines.
 fn is_minified(path: &RepoPath, text: &Text) -> bool {
     let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
     let Some((stem, extension)) = name.rsplit_once('.') else { return false };

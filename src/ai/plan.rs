@@ -126,7 +126,7 @@ impl Weight {
         self.files <= limits.files && self.lines <= limits.lines && self.bytes <= limits.bytes
     }
 
-    /// Tells whether it takes at least half of a request.
+    /// Returns true if it takes at least half of a request.
     fn is_half(self, limits: &Limits) -> bool {
         self.files * 2 >= limits.files || self.lines * 2 >= limits.lines || self.bytes * 2 >= limits.bytes
     }

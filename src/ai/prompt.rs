@@ -446,7 +446,7 @@ fn rejected(brief: &Brief, files: &[&Shown]) -> String {
     out
 }
 
-/// Tells whether a path lies in a folder.
+/// Returns true if a path lies in a folder.
 fn is_inside(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
 }

@@ -112,7 +112,7 @@ fn reveal(text: &[u8], out: &mut String) {
     reveal_part(&text[from..], plain, out);
 }
 
-/// Tells whether a text starts like one of a prompt's fences, whatever its mark.
+/// Returns true if a text starts like one of a prompt's fences, whatever its mark.
 fn is_fence(text: &[u8]) -> bool {
     let filler = |b: &&u8| b.is_ascii_whitespace() || !b.is_ascii_graphic() || **b == b'/';
     let skipped = text[1..].iter().take(16).take_while(filler).count();
@@ -145,7 +145,7 @@ fn reveal_part(text: &[u8], plain: bool, out: &mut String) {
     }
 }
 
-/// Tells whether a file holds secrets by its name: what is in it never leaves.
+/// Returns true if a file holds secrets by its name: what is in it never leaves.
 ///
 /// Environment files (`.env`, `.env.production`, `app.env`; not `.env.example`), private keys, certificates and
 /// key stores, and the files in which programs keep credentials.

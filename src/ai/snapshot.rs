@@ -297,7 +297,7 @@ fn native(path: &RepoPath) -> Option<PathBuf> {
     native.components().all(|c| matches!(c, std::path::Component::Normal(_))).then_some(native)
 }
 
-/// Tells whether a path is, or lies in, something that steers an agent or its search.
+/// Returns true if a path is, or lies in, something that steers an agent or its search.
 fn is_steering(path: &RepoPath) -> bool {
     has_part(path, STEERING)
 }

@@ -223,7 +223,7 @@ impl<'t, 'r> Session<'t, 'r> {
         Self { tree, caps, calls: 0, bytes: 0, read: Vec::new(), lookups: Lookups::default() }
     }
 
-    /// Tells whether every further call would be turned down: then a question is better asked without tools.
+    /// Returns true if every further call would be turned down: then a question is better asked without tools.
     pub fn is_over(&self) -> bool {
         self.calls >= self.caps.calls || self.bytes + LEAST > self.caps.bytes
     }

@@ -256,7 +256,7 @@ impl<'r> Tree<'r> {
         Ok(&self.listing()?.paths)
     }
 
-    /// Tells whether there are so many files that [`Tree::paths`] lacks some.
+    /// Returns true if there are so many files that [`Tree::paths`] lacks some.
     pub fn is_cut(&self) -> bool {
         self.listing.get().is_some_and(|l| l.cut)
     }
@@ -409,7 +409,7 @@ impl<'r> Tree<'r> {
     }
 }
 
-/// Tells whether a path stays in the tree and out of git's own folder, whoever takes it for the name of a file.
+/// Returns true if a path stays in the tree and out of git's own folder, whoever takes it for the name of a file.
 fn is_plain(path: &RepoPath) -> bool {
     path.as_bytes()
         .split(|b| *b == b'/')

@@ -102,7 +102,7 @@ fn gaps(text: &str) -> Vec<(u32, &'static str, &str)> {
     out
 }
 
-/// Tells whether a line has a mark of something that is still to be written. A sentence that merely speaks of such
+/// Returns the mark in a line of something that is still to be written. A sentence that merely speaks of such
 /// marks (“remove every TODO from the parser”) has none.
 fn gap(line: &str) -> Option<&'static str> {
     let lower = line.to_lowercase();

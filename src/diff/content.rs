@@ -42,7 +42,7 @@ pub(in crate::diff) enum Content {
     Binary,
 }
 
-/// Tells whether git calls the bytes binary when no attribute says otherwise.
+/// Returns true if git calls the bytes binary when no attribute says otherwise.
 pub(in crate::diff) fn has_early_nul(bytes: &[u8]) -> bool {
     memchr::memchr(0, &bytes[..bytes.len().min(GIT_LOOKS_AT)]).is_some()
 }
@@ -190,7 +190,7 @@ fn is_assignment(line: &[u8]) -> bool {
     name > 2 && line[0].is_ascii_alphabetic() && value.is_some_and(|v| v.len() >= VALUE_MIN)
 }
 
-/// Tells what the bytes are, whatever git calls them.
+/// Returns what the bytes are, whatever git calls them.
 pub(in crate::diff) fn judge(bytes: &[u8]) -> Content {
     if bytes.is_empty() {
         return Content::Text;
@@ -359,7 +359,7 @@ fn first_char(bytes: &[u8], encoding: Encoding) -> (char, usize) {
     }
 }
 
-/// Tells whether the bytes start as a script does, whatever follows; see the rule at the top.
+/// Returns true if the bytes start as a script does, whatever follows; see the rule at the top.
 fn starts_as_text(bytes: &[u8]) -> bool {
     /// The least bytes of clean lines, and of one such line: shorter ones turn up in junk.
     const CLEAN_MIN: usize = 20;
@@ -381,7 +381,7 @@ fn starts_as_text(bytes: &[u8]) -> bool {
     clean >= CLEAN_MIN && !bytes.starts_with(b"%PDF-")
 }
 
-/// Tells whether a line is text without a flaw.
+/// Returns true if a line is text without a flaw.
 fn is_clean(line: &[u8]) -> bool {
     let line = match std::str::from_utf8(line) {
         Ok(line) => line,

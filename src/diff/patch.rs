@@ -69,7 +69,7 @@ fn read(patch: &[u8], heads: Heads) -> Result<Vec<FileChange>> {
     Ok(changes)
 }
 
-/// Tells whether a text without changed files is what git prints for nothing: no text, or commits.
+/// Returns true if a text without changed files is what git prints for nothing: no text, or commits.
 fn may_be_without_changes(patch: &[u8]) -> bool {
     let id = |rest: &[u8]| rest.len() >= 40 && rest[..40].iter().all(u8::is_ascii_hexdigit);
     patch.trim_ascii().is_empty()
@@ -303,7 +303,7 @@ fn combined(number: usize) -> Error {
         .hint_person("git show -m --first-parent MERGE | claude-reviewer review patch -")
 }
 
-/// Tells whether a line is one of a patch with colours.
+/// Returns true if a line is one of a patch with colours.
 fn coloured(line: &[u8]) -> bool {
     let text = line.split(|b| *b == b'm').nth(1).unwrap_or_default();
     [&b"diff --git"[..], b"--- ", b"+++ ", b"@@ -"].iter().any(|start| text.starts_with(start))
@@ -314,7 +314,7 @@ fn trim(line: &[u8]) -> &[u8] {
     super::trim_line_end(line)
 }
 
-/// Tells whether a line stands for a binary file in a git patch.
+/// Returns true if a line stands for a binary file in a git patch.
 fn is_binary_line(line: &[u8]) -> bool {
     (line.starts_with(b"Binary files ") || line.starts_with(b"Files ")) && line.ends_with(b" differ")
 }

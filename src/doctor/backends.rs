@@ -114,7 +114,7 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
     section
 }
 
-/// Tells whether a server is there, and merely has no list.
+/// Returns true if a server is there, and merely has no list.
 fn lists_none(failure: &Failure) -> bool {
     let is = |code: &str| failure.message.starts_with(code);
     matches!(failure.cause, Cause::Setup | Cause::Refused | Cause::Malformed)

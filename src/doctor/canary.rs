@@ -54,7 +54,7 @@ struct Trial {
     name: &'static str,
     lines: Vec<String>,
     says: Says,
-    /// Tells what is wrong with the review; `Ok`: what is right.
+    /// Returns what is wrong with the review; `Ok`: what is right.
     judge: fn(&Review) -> std::result::Result<String, String>,
 }
 

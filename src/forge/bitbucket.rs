@@ -81,7 +81,7 @@ pub(super) async fn add(forge: &Forge, pull: &PullRequest, inline: &[Inline], li
     added
 }
 
-/// Tells whether a comment was refused for where it should go: there is much else that is answered like that.
+/// Returns true if a comment was refused for where it should go: there is much else that is answered like that.
 fn has_no_place(failure: &Failure) -> bool {
     const WORDS: [&str; 8] = ["line", "lines", "path", "position", "diff", "anchor", "inline", "multiline"];
     matches!(failure.status, Some(400 | 409 | 422)) && speaks_of(&failure.message, &WORDS)
@@ -229,7 +229,7 @@ fn parts(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-/// Tells whether a failure says that there is no such thing.
+/// Returns true if a failure says that there is no such thing.
 fn is_absent(failure: &Failure) -> bool {
     matches!(failure.status, Some(404 | 405))
 }

@@ -212,14 +212,14 @@ impl Client {
         url.ok_or_else(elsewhere)
     }
 
-    /// Tells whether an address lies below the base.
+    /// Returns true if an address lies below the base.
     pub(super) fn holds(&self, url: &Url) -> bool {
         let bare = url.username().is_empty() && url.password().is_none();
         bare && url.origin() == self.base.origin() && url.path().starts_with(self.base.path())
     }
 }
 
-/// Tells whether an answer was larger than what is read of one: fewer items a page may be less.
+/// Returns true if an answer was larger than what is read of one: fewer items a page may be less.
 pub(super) fn is_too_large(failure: &Failure) -> bool {
     failure.cause == http::Cause::TooLarge && failure.status.is_none()
 }

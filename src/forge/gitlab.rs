@@ -47,7 +47,7 @@ fn parts(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-/// Tells whether the token is that of a job, which may do much less than others.
+/// Returns true if the token is that of a job, which may do much less than others.
 fn is_of_job(forge: &Forge) -> bool {
     forge.client.token_name() == JOB_VARIABLE
 }
@@ -239,7 +239,7 @@ fn author(pull: &Value) -> String {
     Some(pull.name_at("/author/username")).filter(|name| !name.is_empty()).unwrap_or_else(|| "ghost".to_owned())
 }
 
-/// Tells whether a merge request is a draft: by its field, or by its title where a server is too old to have one.
+/// Returns true if a merge request is a draft: by its field, or by its title where a server is too old to have one.
 fn is_draft(pull: &Value) -> bool {
     const SIGNS: [&str; 5] = ["draft:", "[draft]", "(draft)", "wip:", "[wip]"];
     let title = pull.name_at("/title").to_ascii_lowercase();

@@ -67,7 +67,7 @@ impl Added {
 }
 
 impl Posted {
-    /// Tells whether nothing was written, because all of it is there already.
+    /// Returns true if nothing was written, because all of it is there already.
     pub fn is_nothing(&self) -> bool {
         self.new + self.changed + self.ended == 0 && !self.summary && !self.status
     }

@@ -106,7 +106,7 @@ impl Place {
         }
     }
 
-    /// Tells whether a comment that stands here stands at a spot; `None`: it does not.
+    /// Returns how a comment on the page fits a spot; `None`: it does not.
     fn fits(&self, spot: &Spot) -> Option<Fit> {
         match self {
             Self::Untold => Some(Fit::Near),
@@ -222,7 +222,7 @@ pub struct Situation<'a> {
 }
 
 impl Account {
-    /// Tells whether two are the same: by the forge's number where both have one, else by name.
+    /// Returns true if two are the same: by the forge's number where both have one, else by name.
     pub fn is(&self, other: &Self) -> bool {
         match (self.id.as_str(), other.id.as_str()) {
             ("", _) | (_, "") => !self.name.is_empty() && self.name == other.name,

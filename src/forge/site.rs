@@ -390,7 +390,7 @@ fn setting(kind: Kind) -> &'static str {
 }
 
 impl Kind {
-    /// Tells whether both are of the same maker, and share the variable with the token.
+    /// Returns true if both are of the same maker, and share the variable with the token.
     fn is_like(self, other: Self) -> bool {
         let maker = |k: Self| if k == Self::BitbucketCloud { Self::BitbucketServer } else { k };
         maker(self) == maker(other)

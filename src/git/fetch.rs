@@ -467,7 +467,7 @@ impl Named {
     }
 }
 
-/// Tells whether a value stands in the repository's own configuration, or in a file that it includes.
+/// Returns true if a value stands in the repository's own configuration, or in a file that it includes.
 fn is_repositorys(meta: &gix::config::file::Metadata) -> bool {
     matches!(meta.source, gix::config::Source::Local | gix::config::Source::Worktree)
 }
@@ -483,7 +483,7 @@ fn askpass(env: &Env, inside: &[PathBuf]) -> Option<OsString> {
     (is_outside(&real) && is_outside(&beside)).then(|| named.clone())
 }
 
-/// Tells whether the operator says how ssh is run.
+/// Returns true if the operator says how ssh is run.
 fn is_ssh_chosen(local: &gix::Repository, env: &Env) -> bool {
     let config = local.config_snapshot();
     let mut sections = config.plumbing().sections_by_name("core").into_iter().flatten();

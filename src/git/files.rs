@@ -65,7 +65,7 @@ impl Files {
         Ok(Self { root, path: Vec::new(), open: Vec::new() })
     }
 
-    /// Tells what is at a path; `None` where nothing is, or where the way there leads over a link.
+    /// Returns what is at a path; `None` where nothing is, or where the way there leads over a link.
     pub(super) fn stat(&mut self, path: &[u8]) -> io::Result<Option<Stat>> {
         let Some((folder, name)) = self.enter(path) else { return Ok(None) };
         match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {

@@ -61,7 +61,7 @@ impl<'r> Reader<'r> {
         revision::alone(&self.repo, id)
     }
 
-    /// Tells whether a commit alone (see [`Reader::alone`]) brings another version of a path, without
+    /// Returns true if a commit alone (see [`Reader::alone`]) brings another version of a path, without
     /// comparing anything else: the state before and the state after it, or `None`.
     pub fn touched(&mut self, id: ObjectId, path: &RepoPath) -> Result<Option<(State, State)>> {
         revision::touched(&self.repo, id, path.as_bytes())
@@ -180,7 +180,7 @@ impl<'r> Reader<'r> {
         Ok(Some(own(&worktree::hash(&self.repo, &bytes)?)))
     }
 
-    /// Tells whether two states have the very same at a path, be it a file, a folder or nothing. No content is read;
+    /// Returns true if two states have the very same at a path, be it a file, a folder or nothing. No content is read;
     /// the worktree has nothing.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl<'r> Reader<'r> {
         Ok(self.stored(one, path.as_bytes())? == self.stored(other, path.as_bytes())?)
     }
 
-    /// Tells what a path is in a state: its mode, with the target of a link; `None` when nothing is there.
+    /// Returns what a path is in a state: its mode, with the target of a link; `None` when nothing is there.
     pub fn mode(&mut self, state: &State, path: &RepoPath) -> Result<Option<FileMode>> {
         let name = path.as_bytes();
         if *state == State::Worktree {
@@ -272,7 +272,7 @@ impl<'r> Reader<'r> {
         Ok((files, more))
     }
 
-    /// Tells what `linguist-generated` says of a path, in the attribute files of a state; `None`: nothing.
+    /// Returns what `linguist-generated` says of a path, in the attribute files of a state; `None`: nothing.
     ///
     /// # Errors
     /// Incomplete, when an attribute file cannot be read.
@@ -441,12 +441,12 @@ impl<'r> Reader<'r> {
         Ok(out.into_iter().map(RepoPath::new).collect())
     }
 
-    /// Tells whether git tracks a path: whether the index has it.
+    /// Returns true if git tracks a path: whether the index has it.
     pub fn is_tracked(&mut self, path: &RepoPath) -> Result<bool> {
         Ok(self.in_index(path.as_bytes())?.is_some())
     }
 
-    /// Tells whether a `.gitignore` that git tracks, and was not told to overlook, ignores a path that is not in
+    /// Returns true if a `.gitignore` that git tracks, and was not told to overlook, ignores a path that is not in
     /// the index: not a file of this machine alone, such as `info/exclude`.
     ///
     /// # Errors

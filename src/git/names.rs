@@ -26,7 +26,7 @@ fn named(rev: &str) -> &str {
     &rev[..ends.into_iter().flatten().min().unwrap_or(rev.len())]
 }
 
-/// Tells whether a revision is a short name and nothing else: it has no suffix, and is no full id and no full name.
+/// Returns true if a revision is a short name and nothing else: it has no suffix, and is no full id and no full name.
 pub fn is_short(rev: &str) -> bool {
     named(rev) == rev
         && !matches!(rev, "" | "HEAD" | "@")
@@ -78,7 +78,7 @@ fn digits(name: &str) -> Option<&str> {
     (digits.len() >= SHORTEST && digits.bytes().all(|b| b.is_ascii_hexdigit())).then_some(digits)
 }
 
-/// Tells whether a name means more than one commit.
+/// Returns true if a name means more than one commit.
 pub fn is_ambiguous(places: &[Place]) -> bool {
     places.iter().any(|p| p.id != places[0].id)
 }

@@ -112,7 +112,7 @@ fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Tells whether a folder is a `.git`, or the part of one that belongs to a worktree or submodule.
+/// Returns true if a folder is a `.git`, or the part of one that belongs to a worktree or submodule.
 fn is_inside_dot_git(git_dir: &Path) -> bool {
     if git_dir.file_name().is_some_and(|n| n == ".git") {
         return true;

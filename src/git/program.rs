@@ -113,7 +113,7 @@ impl Program {
         Ok((answer.ok && !name.is_empty()).then_some(name))
     }
 
-    /// Tells whether there is a reference of that full name, readable or not.
+    /// Returns true if there is a reference of that full name, readable or not.
     pub(super) fn has_reference(&self, name: &str) -> Result<bool> {
         // 0: there is, 2: there is none, anything else: it could not be looked up.
         Ok(self.run(&["show-ref", "--exists", "--end-of-options", name])?.code != Some(2))

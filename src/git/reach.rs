@@ -56,7 +56,7 @@ pub(super) fn is_partial(local: &gix::Repository) -> bool {
 }
 
 impl Repo {
-    /// Tells whether the history between two commits and their merge base is all here.
+    /// Returns true if the history between two commits and their merge base is all here.
     ///
     /// # Errors
     /// Incomplete: the history cannot be read.
@@ -64,17 +64,17 @@ impl Repo {
         Ok(!matches!(joined(self, one, other)?, Joined::Perhaps))
     }
 
-    /// Tells whether the history is cut off somewhere.
+    /// Returns true if the history is cut off somewhere.
     pub fn is_shallow(&self) -> bool {
         self.local().is_shallow().unwrap_or(false)
     }
 
-    /// Tells whether objects were left out on purpose, to be got when they are needed.
+    /// Returns true if objects were left out on purpose, to be got when they are needed.
     pub fn is_partial(&self) -> bool {
         is_partial(&self.local())
     }
 
-    /// Tells whether an object is here.
+    /// Returns true if an object is here.
     pub fn has(&self, id: ObjectId) -> bool {
         let local = self.local();
         gix_id(&id).kind() == local.object_hash() && local.has_object(gix_id(&id))

@@ -114,7 +114,7 @@ pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
     Change::of_pairs(repo, pairs, base, commit.state(), None)
 }
 
-/// Tells whether a commit itself brings another version of a path. See [`super::Reader::touched`].
+/// Returns true if a commit itself brings another version of a path. See [`super::Reader::touched`].
 pub(super) fn touched(repo: &gix::Repository, id: ObjectId, path: &[u8]) -> Result<Option<(State, State)>> {
     let commit = Commit::read(repo, id)?;
     let at = |tree: Option<ObjectId>| match tree {

@@ -95,7 +95,7 @@ pub fn owed<'r>(rounds: &[Told<'r>]) -> Vec<Owed<'r>> {
     open
 }
 
-/// Tells whether the last round looked at none of the files that it was about, though an earlier one blocked.
+/// Returns true if the last round looked at none of the files that it was about, though an earlier one blocked.
 pub fn is_blind(rounds: &[Told<'_>]) -> bool {
     let Some((last, earlier)) = rounds.split_last() else { return false };
     let coverage = &last.report.coverage;
@@ -103,7 +103,7 @@ pub fn is_blind(rounds: &[Told<'_>]) -> bool {
     unread && earlier.iter().any(|r| r.report.findings.iter().any(|f| f.blocking))
 }
 
-/// Tells whether an entry of the round after speaks of this finding.
+/// Returns true if an entry of the round after speaks of this finding.
 fn became(before: &Owed<'_>, entry: &Entry) -> bool {
     let known = before.last;
     match entry.state {
@@ -151,7 +151,7 @@ fn returned<'r>(entry: &Entry, earlier: &[Told<'r>], report: &'r Report) -> Opti
     after(&before, entry, report)
 }
 
-/// Tells whether something that is recorded with a finding says why it does not block.
+/// Returns true if something that is recorded with a finding says why it does not block.
 fn is_answered(f: &Finding) -> bool {
     // What a model doubts of a rule's finding takes nothing from it.
     let is_disputed = f.disputed.is_some() && f.origin != Origin::Rules.name();

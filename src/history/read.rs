@@ -191,7 +191,7 @@ impl Store {
         Ok(session)
     }
 
-    /// Tells whether a folder that was read is the session still. Where it is not, part of it may have been gone
+    /// Checks that a folder that was read is still the session. Where it is not, part of it may have been gone
     /// when it was read, and what was read is to be dropped.
     pub(super) fn still_this(&self, id: SessionId, folder: &Folder) -> Result<()> {
         let now = self.sessions()?.look(&id.to_string())?;
@@ -206,7 +206,7 @@ impl Store {
         }
     }
 
-    /// Tells whether a session of which something was missing was removed while it was read.
+    /// Checks that a session of which something was missing was not removed while it was read.
     pub(super) fn still_there(&self, id: SessionId) -> Result<()> {
         self.sessions()?.look(&id.to_string()).map(drop)
     }

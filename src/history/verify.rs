@@ -538,7 +538,7 @@ fn why(trouble: Trouble) -> String {
     }
 }
 
-/// Tells whether a document is written as this program writes it: no byte could differ and mean the same.
+/// Returns true if a document is written as this program writes it: no byte could differ and mean the same.
 fn is_as_written(document: &impl Document, bytes: &[u8]) -> bool {
     let mut again = Vec::with_capacity(bytes.len());
     wire::write(document, &mut again).is_ok() && again == bytes

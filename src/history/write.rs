@@ -463,13 +463,13 @@ fn earlier(session: &Session) -> impl DoubleEndedIterator<Item = &Review> {
     session.rounds[..before].iter().map(|r| &r.review)
 }
 
-/// Tells whether what blocked was left where the last round did not look.
+/// Returns true if what blocked was left where the last round did not look.
 fn unchecked(session: &Session, last: &Review) -> bool {
     let mut entries = last.since.iter().flat_map(|s| &s.entries);
     entries.any(|e| e.state == State::Unchecked && e.blocked(earlier(session)))
 }
 
-/// Tells whether what blocked went away because the last round was about something else, where nothing differs.
+/// Returns true if what blocked went away because the last round was about something else, where nothing differs.
 fn emptied(session: &Session, last: &Review) -> bool {
     let blocked = earlier(session).next_back().is_some_and(|r| r.report.findings.iter().any(|f| f.blocking));
     let (begun, now) = (&session.request.source, &last.report.source);

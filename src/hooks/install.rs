@@ -297,7 +297,7 @@ fn line(hook: Hook) -> String {
     }
 }
 
-/// Tells whether a hook decides by its file name what to do, as dispatchers for several hooks do.
+/// Returns true if a hook decides by its file name what to do, as dispatchers for several hooks do.
 fn names_itself(text: &[u8]) -> bool {
     text.split(|&b| b == b'\n').any(|l| {
         let mentions = |what: &[u8]| contains(l, what);
@@ -320,7 +320,7 @@ fn look(path: &Path) -> Result<Found> {
     Ok(shim::version(&text).map_or(Found::Other(text), Found::Shim))
 }
 
-/// Tells whether there is an entry, dangling links included.
+/// Returns true if there is an entry, dangling links included.
 fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }

@@ -46,7 +46,7 @@ impl<'a> Reply<'a> {
         self.response.headers()
     }
 
-    /// Tells whether the body is of a type, such as `text/event-stream`.
+    /// Returns true if the body is of a type, such as `text/event-stream`.
     pub fn is_type(&self, kind: &str) -> bool {
         let value = self.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
         value.is_some_and(|v| v.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind))

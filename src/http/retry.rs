@@ -13,7 +13,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(20);
 /// Longer than any deadline.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Tells whether an answer of this status is worth another try.
+/// Returns true if an answer of this status is worth another try.
 pub fn is_passing(status: u16, retry_after: Option<Duration>) -> bool {
     match status {
         408 | 409 | 500 | 502 | 503 | 504 | 529 => true,

@@ -128,7 +128,7 @@ fn ignored() -> String {
 }
 
 impl Folder {
-    /// Tells whether something has this name.
+    /// Returns true if something has this name.
     pub(super) fn has(&self, name: &str) -> bool {
         rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }

@@ -18,7 +18,7 @@ pub(super) struct Weight {
 }
 
 impl Weight {
-    /// Tells whether nothing may go on: a critical finding of the rules, or one of a model that is as proven as policy
+    /// Returns true if nothing may go on: a critical finding of the rules, or one of a model that is as proven as policy
     /// asks for, whatever policy lets block.
     pub(super) fn halts(self) -> bool {
         self.counts && self.severity == Severity::Critical && self.is_trusted

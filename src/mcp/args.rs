@@ -99,7 +99,7 @@ impl Given {
         }
     }
 
-    /// Tells whether an argument was sent that does not fit.
+    /// Returns true if an argument was sent that does not fit.
     pub(super) fn is_spoilt(&self, name: &str) -> bool {
         self.spoilt.contains(&name)
     }

@@ -36,7 +36,7 @@ impl Batches {
         Ok(self.complete())
     }
 
-    /// Tells whether the answer to a request stands among others.
+    /// Returns true if the answer to a request stands among others.
     pub(super) fn holds(&self, id: &RequestId) -> bool {
         self.0.iter().any(|b| b.open.contains(id))
     }

@@ -74,7 +74,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Tells whether a request with this id is still to be answered.
+    /// Returns true if a request with this id is still to be answered.
     pub(super) fn is_open(&self, id: &RequestId) -> bool {
         self.inner().open.contains_key(id)
     }

@@ -47,7 +47,7 @@ impl Served {
         &self.dir
     }
 
-    /// Tells whether it lies in a repository.
+    /// Returns true if it lies in a repository.
     pub(super) fn is_repository(&self) -> bool {
         self.top.is_some()
     }
@@ -117,7 +117,7 @@ impl Fence {
         }
     }
 
-    /// Tells whether a folder is the top of the system, the home folder, or holds that.
+    /// Returns true if a folder is the top of the system, the home folder, or holds that.
     fn is_too_wide(&self, folder: &Path) -> bool {
         folder.parent().is_none() || self.home.as_ref().is_some_and(|h| h.starts_with(folder))
     }
@@ -239,7 +239,7 @@ impl Fence {
         (own && self.holds_objects(&common.join("objects"))).then_some(Owned { dir, common })
     }
 
-    /// Tells whether something is not there, or lies inside the fence once links are followed.
+    /// Returns true if something is not there, or lies inside the fence once links are followed.
     fn holds_entry(&self, path: &Path) -> bool {
         match path.symlink_metadata() {
             Ok(_) => path.canonicalize().is_ok_and(|p| self.holds(&p)),
@@ -247,7 +247,7 @@ impl Fence {
         }
     }
 
-    /// Tells whether a folder of objects, what links in it lead to, and every folder that it borrows from lie inside
+    /// Returns true if a folder of objects, what links in it lead to, and every folder that it borrows from lie inside
     /// the fence. What cannot be told for sure does not.
     fn holds_objects(&self, objects: &Path) -> bool {
         let mut waiting = vec![objects.to_owned()];
@@ -279,7 +279,7 @@ impl Fence {
         true
     }
 
-    /// Tells whether the links in a folder of objects and in the folders right below lead nowhere outside.
+    /// Returns true if the links in a folder of objects and in the folders right below lead nowhere outside.
     fn holds_links(&self, objects: &Path) -> bool {
         let Ok(entries) = objects.read_dir() else { return false };
         entries.into_iter().all(|entry| {
@@ -338,7 +338,7 @@ struct Owned {
     common: PathBuf,
 }
 
-/// Tells whether a folder is a repository without a worktree, by the names in it.
+/// Returns true if a folder is a repository without a worktree, by the names in it.
 fn is_bare(folder: &Path) -> bool {
     ["HEAD", "objects", "refs"].iter().all(|n| folder.join(n).symlink_metadata().is_ok())
 }

@@ -335,7 +335,7 @@ fn id_of(scan: &Scan) -> Option<RequestId> {
     }
 }
 
-/// Tells whether a request begins a session: the handshake, or a request that says itself which protocol it speaks.
+/// Returns true if a request begins a session: the handshake, or a request that says itself which protocol it speaks.
 fn begins(request: &ClientRequest) -> bool {
     let meta = request.get_meta();
     match request {

@@ -53,17 +53,17 @@ impl Scan {
         (value.is_string() || value.is_i64()).then_some(value)
     }
 
-    /// Tells whether it looks like a request or a notification.
+    /// Returns true if it looks like a request or a notification.
     pub(super) fn asks(&self) -> bool {
         self.asks && !self.answers
     }
 
-    /// Tells whether it looks like an answer.
+    /// Returns true if it looks like an answer.
     pub(super) fn answers(&self) -> bool {
         self.answers && !self.asks
     }
 
-    /// Tells whether it looks like a notification that has come to its end: something without an id.
+    /// Returns true if it looks like a notification that has come to its end: something without an id.
     pub(super) fn notifies(&self) -> bool {
         self.asks() && self.ids == 0 && self.depth == 0 && !self.in_string
     }

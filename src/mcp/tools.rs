@@ -169,7 +169,7 @@ pub(super) fn policy_of(served: &Served, config: Option<&Path>, env: &Env) -> Re
     Ok(policy::load(&sources)?.policy)
 }
 
-/// Tells whether a text selects files below a folder: a path or a glob that does not lead out.
+/// Returns true if a text selects files below a folder: a path or a glob that does not lead out.
 pub(super) fn is_pattern(text: &str) -> bool {
     let leads_out = text.starts_with(['/', '~', '-']) || text.split('/').any(|p| p == "..");
     !text.is_empty() && text.len() <= 4096 && !leads_out && !text.chars().any(char::is_control)

@@ -96,7 +96,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Tells whether a file starts like a program of another system or processor. What cannot be read, or is not known,
+/// Returns true if a file starts like a program of another system or processor. What cannot be read, or is not known,
 /// is left to the system.
 fn is_foreign(path: &Path) -> bool {
     let mut head = Vec::new();

@@ -53,7 +53,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Tells whether a process runs; one that only waits to be asked for does not.
+/// Returns true if a process runs; one that only waits to be asked for does not.
 fn lives(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     match stat {

@@ -90,7 +90,7 @@ pub(super) fn parse(line: &[u8]) -> Result<(Receipt, Signed), String> {
     Ok((receipt, signed))
 }
 
-/// Tells whether what a receipt says would be enough, were it true.
+/// Checks that the claims of a receipt are enough, if they are true.
 pub(super) fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String], mode: Mode) -> Result<(), String> {
     let theirs = &receipt.terms;
     let otherwise = |why: &str| Err(why.to_owned());

@@ -143,7 +143,7 @@ pub(super) fn verify(
     Err(reason)
 }
 
-/// Tells whether a line of signers may be about a key: it has it, or names an authority whose certificates count.
+/// Returns true if a line of signers may be about a key: it has it, or names an authority whose certificates count.
 fn may_name(line: &str, key: &str) -> bool {
     let has_key = line.split_ascii_whitespace().any(|word| word.trim_end_matches('=') == key.trim_end_matches('='));
     has_key || line.to_ascii_lowercase().contains("cert-authority")

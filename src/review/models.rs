@@ -103,12 +103,12 @@ struct Gathered {
 }
 
 impl Asking<'_> {
-    /// Tells whether there is anything to do beside the rules.
+    /// Returns true if there is anything to do beside the rules.
     pub(super) fn is_needed(&self) -> bool {
         !self.floor.parts.is_empty() && (!self.backends.is_empty() || self.test_command().is_some())
     }
 
-    /// Tells whether a model would have anything to see of the change. Nobody is asked; it is not read further than
+    /// Returns true if a model would have anything to see of the change. Nobody is asked; it is not read further than
     /// to the first file that would be shown.
     pub(super) fn is_owed(&self) -> bool {
         self.gather(Instant::now() + self.policy().review.timeout, 0).is_owed()
@@ -500,7 +500,7 @@ impl Asking<'_> {
 }
 
 impl Gathered {
-    /// Tells whether there is something to be seen, or something of which that is not known.
+    /// Returns true if there is something to be seen, or something of which that is not known.
     fn is_owed(&self) -> bool {
         !(self.groups.is_empty() && self.cut.is_empty() && self.failed.is_empty())
     }

@@ -131,7 +131,7 @@ impl Numbers {
 }
 
 impl Run {
-    /// Tells whether the next line goes on with it, by where that stands on the old side.
+    /// Returns true if the next line goes on with it, by where that stands on the old side.
     fn follows(&self, old: u32) -> bool {
         old == if self.is_added { self.old } else { self.old + self.count }
     }

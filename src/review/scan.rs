@@ -209,17 +209,17 @@ impl Scan<'_> {
         }
     }
 
-    /// Tells whether an entry is looked at by others than the rules for secrets.
+    /// Returns true if an entry is looked at by others than the rules for secrets.
     pub(super) fn is_wanted(&self, entry: &Entry) -> bool {
         self.selected(entry.path()) && !self.is_aside(entry)
     }
 
-    /// Tells whether an entry is none of what is reviewed.
+    /// Returns true if an entry is none of what is reviewed.
     fn is_aside(&self, entry: &Entry) -> bool {
         self.policy.ignores(entry.path()) || self.is_record(entry)
     }
 
-    /// Tells whether an entry is one of stored reviews alone: every side of it is a file in the place of one. What
+    /// Returns true if an entry is one of stored reviews alone: every side of it is a file in the place of one. What
     /// is moved there from elsewhere is missing elsewhere.
     fn is_record(&self, entry: &Entry) -> bool {
         let is_file = |s: &Side| matches!(s.mode, FileMode::Regular | FileMode::Executable);
@@ -234,7 +234,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Tells whether a file was moved to where it is looked at, or looked at otherwise, for the first time.
+    /// Returns true if a file was moved to where it is looked at, or looked at otherwise, for the first time.
     fn comes_into_view(&self, entry: &Entry) -> bool {
         match (&entry.old, &entry.new) {
             (Some(old), Some(new)) if old.path != new.path => {

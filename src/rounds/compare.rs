@@ -125,7 +125,7 @@ impl<'a> Comparison<'a> {
         left.filter_map(|o| stands(&o)).collect()
     }
 
-    /// Tells what became of every finding that was open, and what every finding of the new round is. `now` is the
+    /// Returns what became of every finding that was open, and what every finding of the new round is. `now` is the
     /// finished report: what was carried over is in it.
     pub fn since(&self, now: &Report) -> Since {
         let open = self.open();
@@ -255,7 +255,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Tells what a finding is that no open one became.
+    /// Returns what a finding is that no open one became.
     fn fresh(&self, f: &Finding, now: &Report) -> State {
         if self.gone_before(f, State::Reopened).is_some() {
             return State::Reopened;
@@ -274,7 +274,7 @@ impl<'a> Comparison<'a> {
         if changed == Some(true) { State::IntroducedByFix } else { State::New }
     }
 
-    /// Tells what became of an open finding that is not found any more.
+    /// Returns what became of an open finding that is not found any more.
     fn fate(&self, open: &Open<'_>, now: &Report) -> Fate {
         match self.silence(open, now) {
             Fate::Fixed => self.still_there(open, now).unwrap_or_else(|| {
@@ -287,7 +287,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Tells what the silence about an open finding means, going by its place alone.
+    /// Returns what the silence about an open finding means, going by its place alone.
     fn silence(&self, open: &Open<'_>, now: &Report) -> Fate {
         let (f, alignment, cover) = (open.finding, &open.round.alignment, open.round.earlier.cover);
         // What a commit inside a branch had is in no change that leaves the commits out.
@@ -455,7 +455,7 @@ fn counts(f: &Finding) -> bool {
     f.counts()
 }
 
-/// Tells whether a round looked at a file as whoever found something in it does; `None` is the whole change.
+/// Returns true if a round looked at a file as whoever found something in it does; `None` is the whole change.
 fn looked_at(now: &Report, file: Option<&str>, is_rule: bool) -> bool {
     let c = &now.coverage;
     // What a backend could not do is no failure of the rules.
@@ -466,7 +466,7 @@ fn looked_at(now: &Report, file: Option<&str>, is_rule: bool) -> bool {
     !failed && !skipped
 }
 
-/// Tells whether nobody found it in its round.
+/// Returns true if nobody found it in its round.
 fn is_carried(f: &Finding) -> bool {
     f.evidence.iter().any(|e| e.starts_with("carried:"))
 }

@@ -41,12 +41,12 @@ pub struct Here {
     pub hides_untracked: bool,
 }
 
-/// Tells whether two changes start from the same state. What is not staged starts from the index, which has no name.
+/// Returns true if two changes start from the same state. What is not staged starts from the index, which has no name.
 pub fn same_base(one: &Source, other: &Source) -> bool {
     [one, other].iter().all(|s| s.kind != SourceKind::Unstaged) && from_same_commit(one, other)
 }
 
-/// Tells whether the same commit, or none, lay under two changes.
+/// Returns true if the same commit, or none, lay under two changes.
 fn from_same_commit(one: &Source, other: &Source) -> bool {
     use SourceKind::{Branch, Changes, Commit, Staged, Unstaged};
     // Without a base it starts from nothing, or (a patch, a push of several references) nobody knows from where.
@@ -58,7 +58,7 @@ fn from_same_commit(one: &Source, other: &Source) -> bool {
     is_known(one) && is_known(other) && one.base == other.base
 }
 
-/// Tells what the change `now` shows of the change `before`.
+/// Returns what the change `now` shows of the change `before`.
 pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
     use SourceKind::{Branch, Changes, Code, Commit, Patch, Pr, Staged, Unstaged};
     let same = from_same_commit(before, now);

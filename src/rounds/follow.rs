@@ -264,12 +264,12 @@ impl Follow {
             .collect()
     }
 
-    /// Tells whether the index differs from the commit that is checked out; also where nobody can tell.
+    /// Returns true if the index differs from the commit that is checked out; also where nobody can tell.
     fn is_staged(&self) -> bool {
         self.repo.staged().map_or(true, |c| !c.entries.is_empty())
     }
 
-    /// Tells what this round shows of an earlier one.
+    /// Returns what this round shows of an earlier one.
     fn cover(&self, before: &wire::stored::Review, now: &wire::Source, request: &ReviewRequest) -> Cover {
         let source = &before.report.source;
         let of_commits = |s: &wire::Source| matches!(s.kind, SourceKind::Commit | SourceKind::Branch);

@@ -199,20 +199,20 @@ impl Alignment {
         self.find(0, |p| p.before.as_ref(), commit, path)
     }
 
-    /// Tells whether every file of the earlier round's change that `matters` is part of this round's.
+    /// Returns true if every file of the earlier round's change that `matters` is part of this round's.
     pub fn has_all(&self, matters: impl Fn(&str) -> bool) -> bool {
         let earlier = self.files.iter().filter(|p| p.shown[0].is_some() && p.now.is_none());
         !earlier.filter_map(|p| p.before.as_ref()).any(|name| matters(&name.path))
     }
 
-    /// Tells whether the earlier round's change has a file, and does not delete it.
+    /// Returns true if the earlier round's change has a file, and does not delete it.
     pub fn had(&self, commit: Option<&str>, path: &str) -> bool {
         let found = self.find(0, |p| p.before.as_ref(), commit, path);
         let is_there = |p: &Pair| p.shown[0].is_some() && p.before.as_ref().is_some_and(|b| b.is_there);
         found.is_some_and(|i| is_there(&self.files[i]))
     }
 
-    /// Tells whether a file of the earlier round is in this round's change, too, and the lines of one of the two are
+    /// Returns true if a file of the earlier round is in this round's change, too, and the lines of one of the two are
     /// not known: nobody can tell what became of its text.
     pub fn lacks(&self, commit: Option<&str>, path: &str) -> bool {
         let Some(pair) = self.before(commit, path) else { return false };
@@ -227,7 +227,7 @@ impl Alignment {
         self.find(1, |p| p.now.as_ref(), None, path)
     }
 
-    /// Tells whether anything differs between the rounds; `None` where that cannot be told.
+    /// Returns true if anything differs between the rounds; `None` where that cannot be told.
     pub fn differs(&self) -> Option<bool> {
         if self.unreadable {
             return None;
@@ -239,7 +239,7 @@ impl Alignment {
         }
     }
 
-    /// Tells whether a file of this round differs from what it was; `None` where that cannot be told.
+    /// Returns true if a file of this round differs from what it was; `None` where that cannot be told.
     pub fn file_differs(&self, commit: Option<&str>, path: &str) -> Option<bool> {
         if self.unreadable {
             return None;
@@ -251,17 +251,17 @@ impl Alignment {
         }
     }
 
-    /// Tells whether a file is part of this round's change; `None` where that cannot be told.
+    /// Returns true if a file is part of this round's change; `None` where that cannot be told.
     pub fn shows(&self, path: &str) -> Option<bool> {
         (!self.unreadable).then(|| self.now(None, path).is_some())
     }
 
-    /// Tells whether this round's change deletes a file.
+    /// Returns true if this round's change deletes a file.
     pub fn is_deleted(&self, path: &str) -> bool {
         self.now(None, path).and_then(|p| p.now.as_ref()).is_some_and(|n| !n.is_there)
     }
 
-    /// Tells whether this round's change has a file without a single line of it: there is nothing to ask about.
+    /// Returns true if this round's change has a file without a single line of it: there is nothing to ask about.
     pub fn is_bare(&self, path: &str) -> bool {
         self.now(None, path).and_then(|p| p.now.as_ref()).is_some_and(|n| n.is_bare)
     }
@@ -272,7 +272,7 @@ impl Alignment {
         Some(&self.before(commit, path)?.now.as_ref()?.path)
     }
 
-    /// Tells where lines of the earlier round are now; `last` is included.
+    /// Returns where lines of the earlier round are now; `last` is included.
     pub fn place(&self, commit: Option<&str>, path: &str, first: u32, last: u32) -> Place {
         let Some(pair) = self.before(commit, path) else { return Place::Unknown };
         let Some(now) = &pair.now else {
@@ -282,7 +282,7 @@ impl Alignment {
         pair.map.place(first.max(1), last.max(first).max(1)).map_or(Place::Unknown, at)
     }
 
-    /// Tells whether some of these lines of this round are new since the earlier one, or lines before them went away;
+    /// Returns true if some of these lines of this round are new since the earlier one, or lines before them went away;
     /// `None` where that cannot be told. `last` is included.
     pub fn is_new(&self, commit: Option<&str>, path: &str, first: u32, last: u32) -> Option<bool> {
         if self.unreadable {

@@ -81,7 +81,7 @@ impl Given {
         Ok(markdown(text.trim()).bounded())
     }
 
-    /// Tells whether nothing is said.
+    /// Returns true if nothing is said.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -52,12 +52,12 @@ pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>
     Previous { text: out, explained: files, all: explained.iter().any(|f| f.file.is_none()) }
 }
 
-/// Tells whether a coder's name of a finding is this one's: its id, or the start of its fingerprint.
+/// Returns true if a coder's name of a finding is this one's: its id, or the start of its fingerprint.
 pub(super) fn names(name: &str, f: &Finding) -> bool {
     name.trim().eq_ignore_ascii_case(&f.id) || is_start(name, f)
 }
 
-/// Tells whether a coder's name of a finding is the start of this one's fingerprint.
+/// Returns true if a coder's name of a finding is the start of this one's fingerprint.
 pub(super) fn is_start(name: &str, f: &Finding) -> bool {
     let name = name.trim();
     name.len() >= 8 && f.fingerprint.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))

@@ -23,7 +23,7 @@ use crate::finding::LineSpan;
 pub struct Tree<'a> {
     /// Reads the entry of that index; `None` where that fails, which the scan has reported already.
     pub load: &'a dyn Fn(usize) -> Option<FileChange>,
-    /// Tells whether the new side has a file of that path.
+    /// Returns true if the new side has a file of that path.
     pub exists: &'a dyn Fn(&RepoPath) -> bool,
     /// Returns the target of the link at that path of the new side; `None` where there is no link.
     pub target: &'a dyn Fn(&RepoPath) -> Option<Vec<u8>>,

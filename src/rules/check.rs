@@ -2,7 +2,7 @@
 
 use super::secret::{self, Candidate};
 
-/// Tells whether a rule may name the check.
+/// Returns true if a rule may name the check.
 pub(crate) fn is_known(name: &str) -> bool {
     name == "not-reference"
         || name == SAME_SIDES
@@ -10,7 +10,7 @@ pub(crate) fn is_known(name: &str) -> bool {
         || secret::check(name, &Candidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
 }
 
-/// Tells whether what was caught passes the check of that name. An unknown check passes nothing.
+/// Returns true if what was caught passes the check of that name. An unknown check passes nothing.
 pub(super) fn passes(name: &str, candidate: &Candidate<'_>) -> bool {
     match name.strip_prefix("entropy:") {
         Some(bits) => bits.parse().is_ok_and(|bits: f32| entropy(candidate.secret) >= bits),
@@ -73,7 +73,7 @@ pub(crate) fn entropy(text: &[u8]) -> f32 {
     counts.iter().filter(|c| **c > 0).map(|c| *c as f32 / total).map(|p| -p * p.log2()).sum()
 }
 
-/// Tells whether the text names a value that stands elsewhere: a variable, a template, a call.
+/// Returns true if the text names a value that stands elsewhere: a variable, a template, a call.
 fn is_reference(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     const OPEN: &[&[u8]] =
@@ -93,7 +93,7 @@ fn is_reference(text: &[u8]) -> bool {
         || (text.ends_with(b")") && memchr::memchr(b'(', text).is_some_and(|i| i > 0 && variable_path(&text[..i])))
 }
 
-/// Tells whether the text is a dotted or `::` path of names.
+/// Returns true if the text is a dotted or `::` path of names.
 fn variable_path(text: &[u8]) -> bool {
     text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'))
 }

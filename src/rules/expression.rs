@@ -85,7 +85,7 @@ impl Expression {
         }
     }
 
-    /// Tells whether it matches anywhere.
+    /// Returns true if it matches anywhere.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
         self.find_at(text, 0).is_some()
     }

@@ -3,7 +3,7 @@
 //! `*` and `?` stay within a component, `**` crosses components, `[a-z]` and `[!a-z]` are sets, `{a,b}` are
 //! alternatives. A glob without `/` is matched against the file name, any other against the whole path.
 
-/// Tells whether a path matches a glob.
+/// Returns true if a path matches a glob.
 pub(crate) fn matches(glob: &str, path: &[u8]) -> bool {
     let glob = glob.as_bytes();
     if glob.contains(&b'/') {

@@ -24,7 +24,7 @@ impl Languages {
         self.0 == 0
     }
 
-    /// Tells whether the sets share a language.
+    /// Returns true if the sets share a language.
     pub(crate) fn overlaps(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -35,12 +35,12 @@ impl Languages {
         Self(self.0 & !other.0)
     }
 
-    /// Tells whether the set has a language that the other lacks.
+    /// Returns true if the set has a language that the other lacks.
     pub(crate) fn goes_beyond(self, other: Self) -> bool {
         self.0 & !other.0 != 0
     }
 
-    /// Tells whether one of the named languages is in the set.
+    /// Returns true if one of the named languages is in the set.
     pub(crate) fn any_of(self, names: &[&str]) -> bool {
         self.names().any(|n| names.contains(&n))
     }

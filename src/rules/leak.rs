@@ -268,7 +268,7 @@ fn above_footers(text: &[u8], known: &[Range<usize>]) -> Vec<Range<usize>> {
     out
 }
 
-/// Tells whether the words at a place are those of a footer.
+/// Returns true if the words at a place are those of a footer.
 fn is_footer(text: &[u8], at: usize) -> bool {
     let near = &text[at.saturating_sub(40)..at];
     let head = memchr::memrchr(b'\n', near).map_or(near, |i| &near[i + 1..]);

@@ -370,12 +370,12 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Tells whether the language's comments are known.
+    /// Returns true if the language's comments are known.
     fn knows_comments(&self) -> bool {
         self.syntax.is_some_and(|s| !(s.line.is_empty() && s.line_start.is_empty() && s.block.is_empty()))
     }
 
-    /// Tells where a byte stands: code, string or comment.
+    /// Returns where a byte stands: code, string or comment.
     fn place_at(&mut self, at: usize) -> Place {
         let Some(syntax) = self.syntax else { return Place::Code };
         if at < self.token.start {
@@ -462,7 +462,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Tells what opens at a byte, and where it ends. Changes the state only where it returns a template or a here
+    /// Returns what opens at a byte, and where it ends. Changes the state only where it returns a template or a here
     /// document at the very start of a piece.
     fn opens(&mut self, syntax: &Syntax, at: usize) -> Option<(usize, Place)> {
         let text = self.text;
@@ -690,7 +690,7 @@ fn php_opener(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// Tells whether only blanks stand between the start of the line and `at`.
+/// Returns true if only blanks stand between the start of the line and `at`.
 fn blank_before(text: &[u8], at: usize) -> bool {
     let blanks = text[..at].iter().rev().take(256).take_while(|b| matches!(b, b' ' | b'\t')).count();
     at - blanks <= start_of(text) || matches!(text[at - blanks - 1], b'\n' | b'\r')

@@ -31,7 +31,7 @@ pub(super) fn sets(text: &[u8], is_prose: bool) -> Vec<Range<usize>> {
     out
 }
 
-/// Tells what listing is open after a line; by the text that opened it.
+/// Returns what listing is open after a line; by the text that opened it.
 fn listing(line: &[u8], open: Option<&'static [u8]>) -> Option<&'static [u8]> {
     const FENCES: [&[u8]; 5] = [b"```", b"~~~", b"----", b"....", b"<pre"];
     let rule = |sign: u8| line.iter().all(|b| *b == sign);
@@ -42,7 +42,7 @@ fn listing(line: &[u8], open: Option<&'static [u8]>) -> Option<&'static [u8]> {
     }
 }
 
-/// Tells which marker a line is.
+/// Returns which marker a line is.
 fn marker(line: &[u8]) -> Option<u8> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let sign = *line.first()?;

@@ -67,7 +67,7 @@ pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
     out
 }
 
-/// Tells whether a line can belong to a key's body, quoted as programs quote it, or to its headers.
+/// Returns true if a line can belong to a key's body, quoted as programs quote it, or to its headers.
 pub(super) fn is_body(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let quoting = |b: &u8| {

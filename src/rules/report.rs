@@ -169,12 +169,12 @@ impl<'a> Reporter<'a> {
         })
     }
 
-    /// Tells whether the rule of that id runs: whether it is worth looking.
+    /// Returns true if the rule of that id runs: whether it is worth looking.
     pub(super) fn wants(&self, id: &str) -> bool {
         self.rules.index_of(id).is_some_and(|i| self.rules.is_enabled(i))
     }
 
-    /// Tells whether the pattern of the rule of that id matches a text that is no line of the file.
+    /// Returns true if the pattern of the rule of that id matches a text that is no line of the file.
     pub(super) fn matches(&self, id: &str, text: &[u8]) -> bool {
         let compiled = self.rules.index_of(id).and_then(|i| self.rules.compiled(i));
         compiled.is_some_and(|c| c.pattern.is_match(text))

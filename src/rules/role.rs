@@ -54,7 +54,7 @@ const PROGRAM: &[&str] = &[
 const SCRIPT: &[&str] = &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte"];
 const JVM: &[&str] = &["java", "kt", "scala", "groovy"];
 
-/// Tells what part the file of that path plays.
+/// Returns what part the file of that path plays.
 pub(crate) fn of(path: &[u8]) -> Role {
     let path = String::from_utf8_lossy(path);
     let mut folders: Vec<&str> = path.split('/').collect();
@@ -69,7 +69,7 @@ pub(crate) fn of(path: &[u8]) -> Role {
     }
 }
 
-/// Tells whether a path is that of a test, a fixture, an example or a benchmark.
+/// Returns true if a path is that of a test, a fixture, an example or a benchmark.
 pub(crate) fn is_test_path(path: &[u8]) -> bool {
     of(path) == Role::Test
 }
@@ -87,7 +87,7 @@ pub(crate) fn is_program_text(path: &[u8]) -> bool {
     PROGRAM.contains(&extension(&path).as_str())
 }
 
-/// Tells whether a path may be that of a test.
+/// Returns true if a path may be that of a test.
 pub(crate) fn may_be_test(path: &[u8]) -> bool {
     of(path) != Role::Program
 }
@@ -100,7 +100,7 @@ fn source_root(folders: &[&str]) -> Option<usize> {
     folders.windows(2).rposition(|w| w[0] == "src" && main(w[1]))
 }
 
-/// Tells what the folder at an index says. `rooted`: a source root stands below it, so it may be a project's own name.
+/// Returns what the folder at an index says. `rooted`: a source root stands below it, so it may be a project's own name.
 fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> Role {
     let original = folders[i];
     let lower = original.to_ascii_lowercase();
@@ -145,7 +145,7 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> Role {
     if doubt { Role::Doubt } else { Role::Program }
 }
 
-/// Tells whether the folder at an index stands at the top of the repository or of one of its packages.
+/// Returns true if the folder at an index stands at the top of the repository or of one of its packages.
 fn is_top(folders: &[&str], i: usize) -> bool {
     let workspace = |at: Option<usize>| at.is_some_and(|at| WORKSPACES.contains(&folders[at]));
     match i {
@@ -160,7 +160,7 @@ fn extension(name: &str) -> String {
     name.rsplit_once('.').map_or(String::new(), |(_, e)| e.to_ascii_lowercase())
 }
 
-/// Tells what the file's own name says.
+/// Returns what the file's own name says.
 fn by_name(folders: &[&str], name: &str) -> Role {
     let lower = name.to_ascii_lowercase();
     let extension = extension(name);
@@ -193,7 +193,7 @@ fn by_name(folders: &[&str], name: &str) -> Role {
     by_word.max(by_class(name.split('.').next().unwrap_or(name), &extension))
 }
 
-/// Tells what a name such as a class has says: `FooTest`, `FooTests`, `TestFoo`, `FooSpec`, `FooIT`.
+/// Returns what a name such as a class has says: `FooTest`, `FooTests`, `TestFoo`, `FooSpec`, `FooIT`.
 fn by_class(stem: &str, extension: &str) -> Role {
     const COMPILED: &[&str] = &["kts", "cc", "cpp", "cxx", "c", "h", "hpp", "m", "mm", "swift", "hs", "dart"];
     let jvm = JVM.contains(&extension);

@@ -412,7 +412,7 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Tells where a byte of the current block stands.
+    /// Returns where a byte of the current block stands.
     fn place(&mut self, at: usize) -> Place {
         let (run, offset) = self.run();
         run.readings.place_at(*offset + at)
@@ -424,7 +424,7 @@ impl<'a> Scan<'a> {
         run.readings.admits(rule.place, rule.languages, *offset + at)
     }
 
-    /// Tells whether a rule looks at files like this one.
+    /// Returns how a rule fits files like this one.
     fn fit(&mut self, index: u16) -> Fit {
         let rules = self.reporter.rules;
         let rule = rules.rule(index);
@@ -468,7 +468,7 @@ impl<'a> Scan<'a> {
         *self.purpose.get_or_insert_with(|| prose::purpose(path, languages))
     }
 
-    /// Tells whether the path leaves it in doubt that the rule is right about this file.
+    /// Returns true if the path leaves it in doubt that the rule is right about this file.
     fn in_doubt(&self, index: u16) -> bool {
         let rule = self.reporter.rules.rule(index);
         let path = self.file.path().as_bytes();
@@ -637,7 +637,7 @@ impl<'a> Scan<'a> {
         self.report(rule, &line, line_index, &line.clone(), None);
     }
 
-    /// Tells whether the change adds the line that starts at a byte of the current run.
+    /// Returns true if the change adds the line that starts at a byte of the current run.
     fn adds(&mut self, at: usize) -> bool {
         let Some(change) = self.file.text() else { return false };
         // Blocks and runs are parts of one buffer: where they stand in memory is where they stand in the file.
@@ -716,7 +716,7 @@ impl Surroundings for At<'_, '_> {
     }
 }
 
-/// Tells whether a rule knows the secrets of one issuer, so that what it lets be is harmless. One that only suggests
+/// Returns true if a rule knows the secrets of one issuer, so that what it lets be is harmless. One that only suggests
 /// knows what is harmless, and lets be what may not be.
 fn knows_issuer(rule: &catalog::Rule) -> bool {
     rule.secret

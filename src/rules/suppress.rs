@@ -338,7 +338,7 @@ pub(crate) fn comment(id: &str, path: &RepoPath) -> Option<String> {
     Some(format!("{open} claude-reviewer: ignore[{id}] reason {close}").trim_end().to_owned())
 }
 
-/// Tells whether an id is that of a model's findings.
+/// Returns true if an id is that of a model's findings.
 fn is_claim(id: &str) -> bool {
     id.strip_prefix("ai-").is_some_and(|c| Category::parse(c).is_some())
 }

@@ -28,13 +28,13 @@ const TEST_RUN: usize = 4;
 pub(super) trait Surroundings {
     /// Returns what the file's text is written for.
     fn purpose(&mut self) -> Purpose;
-    /// Tells whether the file holds tests: those of a Unicode library are full of single odd characters.
+    /// Returns true if the file holds tests: those of a Unicode library are full of single odd characters.
     fn is_test(&mut self) -> bool;
     /// Returns true if the file is data of tests, which no program runs.
     fn is_test_data(&mut self) -> bool;
-    /// Tells where a byte of the line stands.
+    /// Returns where a byte of the line stands.
     fn place(&mut self, at: usize) -> Place;
-    /// Tells whether the line is the file's first.
+    /// Returns true if the line is the file's first.
     fn is_first(&self) -> bool;
 }
 
@@ -107,7 +107,7 @@ fn first_non_ascii(text: &[u8]) -> Option<usize> {
     text.get(clean..)?.iter().position(|b| !b.is_ascii()).map(|i| clean + i)
 }
 
-/// Tells whether what surrounds a span of a text is no text: then the span only happens to spell characters, as
+/// Returns true if what surrounds a span of a text is no text: then the span only happens to spell characters, as
 /// one run of three bytes in some millions of compressed data does.
 ///
 /// To be asked only of files in no known language, so of what may be data: an interpreter runs a script with any

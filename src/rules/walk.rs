@@ -112,7 +112,7 @@ impl Compiled {
         all.fold(lines.to_vec(), |lines, (find, fix)| find.replace_all(&lines, fix.replace.as_bytes()).into_owned())
     }
 
-    /// Tells whether the file as a whole lets the rule look.
+    /// Returns true if the file as a whole lets the rule look.
     pub(super) fn file_fits(&self, whole: Option<&[u8]>) -> bool {
         whole.is_none_or(|text| {
             let text = text.strip_prefix(MARK).unwrap_or(text);
@@ -120,7 +120,7 @@ impl Compiled {
         })
     }
 
-    /// Tells whether the rule would look at the file, but for something that makes its matches harmless there.
+    /// Returns true if the rule would look at the file, but for something that makes its matches harmless there.
     pub(super) fn file_spares(&self, whole: Option<&[u8]>) -> bool {
         whole.is_some_and(|text| {
             let text = text.strip_prefix(MARK).unwrap_or(text);
@@ -185,7 +185,7 @@ pub(super) struct Match {
 
 /// Decides about rules and hears matches.
 pub(super) trait Visitor {
-    /// Tells whether a rule looks at this text. Asked at every literal, so it has to be quick.
+    /// Returns true if a rule looks at this text. Asked at every literal, so it has to be quick.
     fn accepts(&mut self, rule: u16) -> bool;
     /// Hears a match; tells whether it counts. One that counts ends a rule's search of the line, unless the rule
     /// finds secrets.

@@ -122,13 +122,13 @@ fn ends_in(text: &str, word: &str) -> bool {
     text.len().checked_sub(word.len()).and_then(|at| text.get(at..)).is_some_and(|t| t.eq_ignore_ascii_case(word))
 }
 
-/// Tells whether the rest of a line begins with a word and a colon.
+/// Returns true if the rest of a line begins with a word and a colon.
 fn is_kind(rest: &str) -> bool {
     let word = rest.bytes().take_while(|b| b.is_ascii_alphabetic() || *b == b'_').count();
     word > 0 && rest.as_bytes().get(word) == Some(&b':')
 }
 
-/// Tells whether the rest of a line, after a colon, goes on as the name of an emoji and a colon.
+/// Returns true if the rest of a line, after a colon, goes on as the name of an emoji and a colon.
 fn is_shortcode(rest: &str) -> bool {
     let name = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"_+-".contains(b)).count();
     name > 0 && rest.as_bytes().get(name) == Some(&b':')

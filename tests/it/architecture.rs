@@ -60,7 +60,7 @@ impl Source {
         first.strip_suffix(".rs").unwrap_or(first)
     }
 
-    /// Tells whether the file is one of these, or lies in one of these folders (`report` is `report.rs` and
+    /// Returns true if the file is one of these, or lies in one of these folders (`report` is `report.rs` and
     /// everything in `report/`).
     fn is_in(&self, places: &[&str]) -> bool {
         places.iter().any(|p| {
@@ -208,7 +208,7 @@ fn without_tests(code: &str) -> String {
     out
 }
 
-/// Tells whether a line of code has this path or word, as a whole.
+/// Returns true if a line of code has this path or word, as a whole.
 fn names(line: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(i, _)| {

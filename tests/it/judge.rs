@@ -70,7 +70,7 @@ fn page(repo: &Repo) -> String {
     std::fs::read_to_string(repo.path().join("_handoff/JUDGE_REPORT.md")).unwrap()
 }
 
-/// Tells whether a request asks how the criteria stand.
+/// Returns true if a request asks how the criteria stand.
 fn is_about_criteria(request: &Request) -> bool {
     String::from_utf8_lossy(&request.body).contains("\"standing\"")
 }

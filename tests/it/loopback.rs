@@ -149,7 +149,7 @@ impl Server {
         self.shared.most_in_flight.load(Ordering::SeqCst)
     }
 
-    /// Tells whether a text stands anywhere in what has arrived: in a path, a header or a body.
+    /// Returns true if a text stands anywhere in what has arrived: in a path, a header or a body.
     pub fn saw(&self, text: &str) -> bool {
         self.requests().iter().any(|r| {
             r.path.contains(text)
@@ -362,7 +362,7 @@ impl Request {
         })
     }
 
-    /// Tells whether it asks about one claim, not for a review.
+    /// Returns true if it asks about one claim, not for a review.
     pub fn is_refutation(&self) -> bool {
         // As the form of the answer, or told in words beside tools.
         String::from_utf8_lossy(&self.body).contains("\"refuted\"") || self.prompt().contains("\"refuted\"")

@@ -421,7 +421,7 @@ fn a_limit_of_time_holds_while_the_change_is_read() {
     assert_eq!(server.questions().len(), 0);
 }
 
-/// Tells whether one claim is to be refuted, whether or not the form of the answer is prescribed.
+/// Returns true if one claim is to be refuted, whether or not the form of the answer is prescribed.
 fn puts_back(r: &Request) -> bool {
     r.prompt().contains("You verify one claim")
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 const FORMATS: [&str; 11] =
     ["human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit", "dotenv", "html"];
 
-/// Tells whether a line is a command that the log for GitHub is made of.
+/// Returns true if a line is a command that the log for GitHub is made of.
 fn is_ours(format: &str, line: &str) -> bool {
     let ours = ["::group::", "::endgroup::", "::error ", "::warning ", "::notice "];
     format == "github" && ours.iter().any(|c| line.starts_with(c))

@@ -130,7 +130,7 @@ pub(super) fn outline(text: &str) -> Vec<(&str, &str)> {
     headings(text).into_iter().map(|h| (h.title, text.get(h.start..h.end).unwrap_or_default())).collect()
 }
 
-/// Tells whether words stand in a text, marks, white space and case apart: at least two, of ten characters in all.
+/// Returns true if words stand in a text, marks, white space and case apart: at least two, of ten characters in all.
 pub(super) fn holds(text: &str, words: &str) -> bool {
     stands_in(words, &plain(text), PASSAGE_WORDS)
 }

@@ -482,7 +482,7 @@ fn rule_id(category: Category) -> String {
     format!("ai-{category}")
 }
 
-/// Tells whether a text is a way to say nothing.
+/// Returns true if a text is a way to say nothing.
 fn is_nothing(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "" | "null" | "none" | "n/a" | "-")
 }

@@ -53,7 +53,7 @@ impl Entry<'_> {
         self.shown.old.map(|n| n.get())
     }
 
-    /// Tells whether the number is what this line has in a view other than the new side: the old side, a count
+    /// Returns true if the number is what this line has in a view other than the new side: the old side, a count
     /// from the header of the hunk, a position in the hunk, in the file's diff, or in the whole text.
     pub(super) fn is_seen_as(&self, n: u32) -> bool {
         let v = &self.views;

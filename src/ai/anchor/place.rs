@@ -404,7 +404,7 @@ fn only_part(lines: &Lines<'_>, said: Said<'_>, file: usize, found: &Found) -> O
     Some(at(lines, *only, said, if is_certain { Quoted::AsNumbered } else { Quoted::Loosely }))
 }
 
-/// Tells whether quote and number tie a claim to lines. A quote that every file has (`}`) does only near the number,
+/// Returns true if quote and number tie a claim to lines. A quote that every file has (`}`) does only near the number,
 /// and if no other line of the file is equal.
 fn is_tied(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     let Some(quote) = said.quote.filter(|q| !q.says_something()) else { return true };
@@ -414,7 +414,7 @@ fn is_tied(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     said.line.is_some_and(|n| distance(lines, o, n) <= NEAR) && is_only()
 }
 
-/// Tells whether a quote that equals one line may as well be a part of another of the file that is meant: one near the
+/// Returns true if a quote that equals one line may as well be a part of another of the file that is meant: one near the
 /// number, or any where there is none.
 fn may_be_part(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     if o.first != o.last {
@@ -454,7 +454,7 @@ fn of_several(lines: &Lines<'_>, said: Said<'_>, here: &[Occurrence]) -> Place {
     }
 }
 
-/// Tells whether the first of the lines has the claimed number.
+/// Returns true if the first of the lines has the claimed number.
 fn has_number(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     said.line.is_some_and(|n| distance(lines, Occurrence { first: o.first, last: o.first }, n) == 0)
 }

@@ -82,12 +82,12 @@ impl Quote {
         &self.lines
     }
 
-    /// Tells whether the quote is long enough to name a line of any file.
+    /// Returns true if the quote is long enough to name a line of any file.
     pub(super) fn is_telling(&self) -> bool {
         self.letters() >= TELLING
     }
 
-    /// Tells whether the quote is more than what every file has: `}`, `);`.
+    /// Returns true if the quote is more than what every file has: `}`, `);`.
     pub(super) fn says_something(&self) -> bool {
         self.letters() >= SAYING
     }
@@ -141,7 +141,7 @@ impl Quote {
         Found::of_readings(readings.iter().map(hits), Fit::Similar)
     }
 
-    /// Tells whether the quote, or its first line, equals a line of a text, or is a part of it that says which line
+    /// Returns true if the quote, or its first line, equals a line of a text, or is a part of it that says which line
     /// it is.
     pub(super) fn fits(&self, line: &str) -> bool {
         let line = fold(line);
@@ -262,7 +262,7 @@ impl Quote {
             .map(|(i, ..)| i)
     }
 
-    /// Tells whether a line shares half of its words with the quote.
+    /// Returns true if a line shares half of its words with the quote.
     pub(super) fn is_akin_to(&self, line: &str) -> bool {
         shared(&words(self.first_line()), line) >= NUMBERED
     }
@@ -373,7 +373,7 @@ impl Part {
     }
 }
 
-/// Tells whether a part of a line has [`PIECE`] characters and two tokens, one of them a word: brackets and rules of
+/// Returns true if a part of a line has [`PIECE`] characters and two tokens, one of them a word: brackets and rules of
 /// dashes are in many lines.
 fn is_telling_part(text: &str) -> bool {
     let spaced = text.split_whitespace().map(|word| word.chars().count() + 1).sum::<usize>();
@@ -520,7 +520,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Tells whether the pieces stand in a text, one behind the other, and are long enough to mean it.
+/// Returns true if the pieces stand in a text, one behind the other, and are long enough to mean it.
 fn in_order(text: &str, pieces: &[String]) -> bool {
     let mut rest = text;
     for piece in pieces {

@@ -79,7 +79,7 @@ fn balance(lines: &[&str]) -> [i64; 3] {
     open
 }
 
-/// Tells whether a line stands for code that was left out.
+/// Returns true if a line stands for code that was left out.
 fn is_elision(line: &str) -> bool {
     let bare = line.trim().trim_start_matches(['/', '#', '-', '*', '<', '!', ';', '%']).trim();
     let bare = bare.trim_end_matches("-->").trim_end_matches("*/").trim();
@@ -88,7 +88,7 @@ fn is_elision(line: &str) -> bool {
     dots && (is_comment || bare.trim_matches(['.', '…', ' ']).is_empty() && line.trim() != "...")
 }
 
-/// Tells whether the text is a piece of a diff, or has numbers in front.
+/// Returns true if the text is a piece of a diff, or has numbers in front.
 fn is_diff(new: &[&str], old: &[&str]) -> bool {
     let marked = |l: &str| l.starts_with(['+', '-']) || l.starts_with("@@");
     let filled = || new.iter().filter(|l| !l.trim().is_empty());
@@ -97,7 +97,7 @@ fn is_diff(new: &[&str], old: &[&str]) -> bool {
         || filled().all(|l| l.trim_start().split_once([' ', '|']).is_some_and(|(n, _)| n.parse::<u32>().is_ok()))
 }
 
-/// Tells whether the text brings along the line before or after, which would then stand there twice.
+/// Returns true if the text brings along the line before or after, which would then stand there twice.
 fn repeats(lines: &Lines<'_>, target: Target, change: &crate::diff::TextChange, new: &[&str]) -> bool {
     let number = |i: usize| lines.entries[i].number();
     let line = |n: Option<u32>| {

@@ -108,7 +108,7 @@ impl Words {
         if all == 0 { 0.0 } else { common as f64 * 2.0 / all as f64 }
     }
 
-    /// Tells whether one of these, without endings, is among the words.
+    /// Returns true if one of these, without endings, is among the words.
     pub(super) fn has_any(&self, words: &[&str]) -> bool {
         words.iter().any(|w| self.0.binary_search(&hash(w)).is_ok())
     }

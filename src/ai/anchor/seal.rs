@@ -194,7 +194,7 @@ fn clusters(mut looked: Vec<Looked>) -> Vec<Vec<Looked>> {
     clusters
 }
 
-/// Tells whether two candidates of one file say the same of the same lines, and how much alike they are.
+/// Returns how much alike two candidates of one file are, if they state the same about the same lines.
 fn same_problem(a: &Looked, b: &Looked) -> Option<f64> {
     let (one, other) = (&a.candidate, &b.candidate);
     let likeness = a.words.likeness(&b.words);
@@ -209,8 +209,8 @@ fn same_problem(a: &Looked, b: &Looked) -> Option<f64> {
     same.then_some(likeness)
 }
 
-/// Tells whether two clusters of different backends are about the same kind of thing on the very same line, both
-/// with its text. Returns how much alike they are.
+/// Returns how much alike two clusters of different backends are, if both are about the same kind of problem on the same line,
+/// with its text.
 fn same_line_and_kind(a: &[Looked], b: &[Looked]) -> Option<f64> {
     let backends = |of: &[Looked]| of.iter().map(|l| l.candidate.backend.clone()).collect::<Vec<_>>();
     let theirs = backends(b);
@@ -408,7 +408,7 @@ impl Merged {
         self.draft.cwe.map_or(self.draft.category == Category::Security && by_words, |c| SECRET.contains(&c))
     }
 
-    /// Tells whether a rule's finding on the same lines is about the same problem.
+    /// Returns true if a rule's finding on the same lines is about the same problem.
     fn repeats(&self, finding: &Finding, words: &Words, rules: &RuleSet) -> bool {
         let weakness = self.draft.cwe.is_some() && self.draft.cwe == finding.cwe();
         let secret = || rules.describe(finding.rule_id()).is_some_and(|r| r.secret);
@@ -419,7 +419,7 @@ impl Merged {
             || !conflict && finding.category() == self.draft.category && likeness >= ALIKE
     }
 
-    /// Tells whether the claim is that something else is no problem.
+    /// Returns true if the claim is that something else is no problem.
     fn says_it_is_a_false_alarm(&self) -> bool {
         speaks_of_a_false_alarm(&self.draft.title, &self.draft.message) && self.severity(false) < Severity::Major
     }

@@ -37,7 +37,7 @@ pub fn spot(quote: &str, file: Option<&str>, group: &Group, chunk: &Chunk) -> Op
     })
 }
 
-/// Tells whether words stand in a text, white space, marks and case apart, and are enough to mean something.
+/// Returns true if words stand in a text, white space, marks and case apart, and are enough to mean something.
 pub fn says(text: &str, words: &str) -> bool {
     cite::holds(text, words)
 }

@@ -54,7 +54,7 @@ fn name_in_change(e: &Excerpt) -> &str {
     if is_use || e.alias.is_empty() { &e.name } else { &e.alias }
 }
 
-/// Tells whether the model read a line with a tool.
+/// Returns true if the model read a line with a tool.
 pub(super) fn was_read(cx: &Context<'_>, file: &RepoPath, number: LineNo) -> bool {
     cx.read.iter().any(|r| r.path == *file && (r.first..=r.last).contains(&number))
 }

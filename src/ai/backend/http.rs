@@ -114,7 +114,7 @@ impl Http {
         self.capacity
     }
 
-    /// Tells whether the provider itself is asked, not a server that is compatible.
+    /// Returns true if the provider itself is asked, not a server that is compatible.
     pub(super) fn is_own(&self) -> bool {
         self.address.is_own()
     }
@@ -123,7 +123,7 @@ impl Http {
         self.dialect.schema_beside_tools && self.is_own()
     }
 
-    /// Tells whether the server may read less than it is sent.
+    /// Returns true if the server may read less than it is sent.
     pub(super) fn may_drop(&self) -> bool {
         self.dialect.drops && !self.is_own()
     }

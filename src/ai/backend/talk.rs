@@ -288,7 +288,7 @@ fn last_line(text: &str, prompt: &Prompt) -> String {
     format!("{text}\nnonce: {}", prompt.nonce.as_str())
 }
 
-/// Tells whether a server read less than it was sent: its count of tokens is exactly a size that contexts have and
+/// Returns true if a server read less than it was sent: its count of tokens is exactly a size that contexts have and
 /// too small for the prompt, or smaller than it was before in the same conversation. Ollama does both without a
 /// word, and what it dropped would pass as reviewed.
 fn is_cut(prompt: &Prompt, tokens: u64, most: &mut u64) -> bool {
@@ -323,7 +323,7 @@ pub(super) fn check_tokens(may_drop: bool, prompt: &Prompt, bytes: usize, tokens
     Err(Failure::new(if is_smaller_enough { Cause::TooLarge } else { Cause::Malformed }, message))
 }
 
-/// Tells whether a text may be the answer, and not what a model says on its way there.
+/// Returns true if a text may be the answer, and not what a model says on its way there.
 fn is_answer(text: &str) -> bool {
     let text = text.trim_start();
     text.starts_with('{') || text.starts_with("```")

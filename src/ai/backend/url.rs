@@ -76,7 +76,7 @@ impl Address {
         &self.base
     }
 
-    /// Tells whether it is the provider itself, not a server that is compatible.
+    /// Returns true if it is the provider itself, not a server that is compatible.
     pub(super) fn is_own(&self) -> bool {
         self.own
     }

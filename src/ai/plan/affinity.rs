@@ -79,7 +79,7 @@ impl Name {
         (family(&self.extension), folders.collect())
     }
 
-    /// Tells how many folders two files share, counted from the file up and from the top down.
+    /// Returns how many folders two files share, counted from the file up and from the top down.
     fn nearness(&self, other: &Self) -> usize {
         let top = self.folders.iter().zip(&other.folders).take_while(|(a, b)| a == b).count();
         let end = self.folders.iter().rev().zip(other.folders.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -244,7 +244,7 @@ fn translation(folders: &[String], file: &str) -> Option<String> {
     (matches!(extension, "properties" | "arb" | "resx" | "xlf")).then(|| shared(folders, file)).flatten()
 }
 
-/// Tells whether a word looks like a language tag: `de`, `pt-br`, `zh_hans`.
+/// Returns true if a word looks like a language tag: `de`, `pt-br`, `zh_hans`.
 fn is_language(word: &str) -> bool {
     let mut parts = word.split(['-', '_']);
     let tag = parts.next().is_some_and(|p| (2..=3).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_alphabetic()));

@@ -60,7 +60,7 @@ impl Json {
         }
     }
 
-    /// Tells whether there is a list or an object with something in it.
+    /// Returns true if there is a list or an object with something in it.
     pub(super) fn has_members(&self) -> bool {
         match self {
             Self::List(list) => !list.is_empty(),

@@ -190,7 +190,7 @@ fn lines_read(tree: &Tree<'_>, read: &[Read]) -> Vec<String> {
     lines
 }
 
-/// Tells whether the code of a rule's finding can be shown to a model: a secret cannot.
+/// Returns true if the code of a rule's finding can be shown to a model: a secret cannot.
 fn can_be_shown(f: &Finding) -> bool {
     !matches!(f.cwe(), Some(798 | 522 | 321)) && f.lines().is_some()
 }

@@ -169,7 +169,7 @@ fn definitions<'t>(pattern: &'t Regex, text: &'t str) -> impl Iterator<Item = (L
     lines.filter_map(|(n, line)| Some((LineNo::new(n)?, line.trim_end())))
 }
 
-/// Tells whether a line starts with a word that defines nothing, such as `if (x) {`.
+/// Returns true if a line starts with a word that defines nothing, such as `if (x) {`.
 fn is_statement(line: &str) -> bool {
     let line = line.trim_start().trim_start_matches('}').trim_start();
     let end = line.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(line.len());

@@ -57,7 +57,7 @@ impl Pattern {
     }
 }
 
-/// Tells whether a pattern that matches a line as it is shown matches the whole file as it is: not where it speaks
+/// Returns true if a pattern that matches a line as it is shown matches the whole file as it is: not where it speaks
 /// of the ends of the text, sets flags, or looks for what stands in for something else.
 fn is_same_in_a_file(source: &str) -> bool {
     let flags = source.replace("(?i)", "").replace("(?:", "");

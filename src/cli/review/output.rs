@@ -143,7 +143,7 @@ fn write_file(env: &Env, path: &Path, review: &Review, format: Format, style: &S
     Ok(())
 }
 
-/// Tells whether a file is one in which GitHub's runner collects what steps have to say.
+/// Returns true if a file is one in which GitHub's runner collects what steps have to say.
 fn is_collected(env: &Env, target: &Path) -> bool {
     let files = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"].into_iter().filter_map(|name| env.os(name));
     files.filter_map(|f| Path::new(f).canonicalize().ok()).any(|f| f == target)
@@ -161,7 +161,7 @@ fn add_to(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(&[gap, bytes].concat())
 }
 
-/// Tells whether a file has another name, or belongs to another user: replacing it would leave theirs behind.
+/// Returns true if a file has another name, or belongs to another user: replacing it would leave theirs behind.
 #[cfg(unix)]
 fn is_held(file: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;

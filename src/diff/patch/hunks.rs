@@ -222,12 +222,12 @@ impl Hunks {
         }
     }
 
-    /// Tells whether no hunk has a line of the old side.
+    /// Returns true if no hunk has a line of the old side.
     pub(super) fn new_side_only(&self) -> bool {
         self.old.bytes.is_empty()
     }
 
-    /// Tells whether no hunk has a line of the new side.
+    /// Returns true if no hunk has a line of the new side.
     pub(super) fn old_side_only(&self) -> bool {
         self.new.bytes.is_empty()
     }
@@ -257,7 +257,7 @@ impl Hunks {
     }
 }
 
-/// Tells what a line is, given how many old and new lines are still to come.
+/// Returns what a line is, given how many old and new lines are still to come.
 fn mark_of(line: &[u8], (old, new): (u32, u32)) -> Option<Mark> {
     match line.first()? {
         // Mailers cut the blank that marks an empty line.

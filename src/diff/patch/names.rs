@@ -73,7 +73,7 @@ fn split_first(name: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&name[..at], &name[at + 1..]))
 }
 
-/// Tells which file the `---` and `+++` lines mean, from what follows the marks.
+/// Returns which file the `---` and `+++` lines mean, from what follows the marks.
 pub(super) fn pair_of_names(old: &[u8], new: &[u8]) -> Pair {
     let (old, new) = (name(old), name(new));
     let lettered = |n: &[u8]| n.get(1) == Some(&b'/') && PREFIXES.contains(&n[0]) && n.len() > 2;
@@ -113,7 +113,7 @@ fn name(label: &[u8]) -> Vec<u8> {
     rest.to_vec()
 }
 
-/// Tells whether a name stands for no file.
+/// Returns true if a name stands for no file.
 pub(super) fn is_null(label: &[u8]) -> bool {
     label.split(|b| *b == b'\t').next() == Some(b"/dev/null")
 }

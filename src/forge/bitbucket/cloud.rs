@@ -144,7 +144,7 @@ pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Re
     ticket(&issue, "/content/raw", "/updated_on")
 }
 
-/// Tells whether an id is one that a pull request names by its first digits.
+/// Returns true if an id is one that a pull request names by its first digits.
 fn is_short_for(short: &str, id: ObjectId) -> bool {
     const LEAST: usize = 12;
     short.len() >= LEAST && id.to_string().starts_with(short)

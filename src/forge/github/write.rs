@@ -123,7 +123,7 @@ pub(in crate::forge) async fn add(forge: &Forge, pull: &PullRequest, inline: &[I
     added
 }
 
-/// Tells whether GitHub does not know the lines of a comment: `Line could not be resolved`,
+/// Returns true if GitHub does not know the lines of a comment: `Line could not be resolved`,
 /// `pull_request_review_thread.path …`. There is much else that it answers with 422.
 fn has_no_place(failure: &Failure) -> bool {
     failure.status == Some(422) && speaks_of(&failure.message, &["line", "path", "position", "diff", "hunk", "side"])

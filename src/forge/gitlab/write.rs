@@ -119,7 +119,7 @@ pub(in crate::forge) async fn add(forge: &Forge, pull: &PullRequest, inline: &[I
     added
 }
 
-/// Tells whether GitLab does not know the line that a note is about: `Note {:line_code=>["can't be blank", …]}`,
+/// Returns true if GitLab does not know the line that a note is about: `Note {:line_code=>["can't be blank", …]}`,
 /// `position[new_line] is invalid`.
 fn has_no_place(failure: &Failure) -> bool {
     let said = failure.message.as_str();

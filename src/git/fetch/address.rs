@@ -99,7 +99,7 @@ impl Address {
 }
 
 impl Address {
-    /// Tells whether what is for an address counts for this one, as git takes `http.<address>.…`: the same scheme, host
+    /// Returns true if what is for an address counts for this one, as git takes `http.<address>.…`: the same scheme, host
     /// and port, and a path that begins with whole names. Of ssh nobody knows what the operator's `url.….insteadOf`
     /// makes of it, so git has to match.
     pub(super) fn is_below(&self, url: &str) -> bool {

@@ -117,7 +117,7 @@ fn make_dir(path: &Path) -> std::io::Result<()> {
     fs::create_dir(path)
 }
 
-/// Tells whether a path still leads to an open file.
+/// Returns true if a path still leads to an open file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;

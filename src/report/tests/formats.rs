@@ -48,7 +48,7 @@ fn command(line: &str) -> Option<Command> {
     })
 }
 
-/// Tells whether a line is a command that the log for GitHub is made of.
+/// Returns true if a line is a command that the log for GitHub is made of.
 pub(super) fn is_ours(line: &str) -> bool {
     const OURS: [&str; 5] = ["group", "endgroup", "error", "warning", "notice"];
     line.starts_with("::") && command(line).is_some_and(|c| OURS.contains(&c.name.as_str()))

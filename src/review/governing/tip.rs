@@ -64,12 +64,12 @@ impl Tip {
         Ok(Some(Self { id: tip.id, state, name, other }))
     }
 
-    /// Tells whether the file of the tip is that of the merge base, or none of them counts.
+    /// Returns true if the file of the tip is that of the merge base, or none of them counts.
     pub(super) fn has_the_same_file(&self) -> bool {
         self.other.is_none()
     }
 
-    /// Tells whether the tip decides, and how the note says so. `base`: the merge base, with what its file says;
+    /// Decides whether the tip counts, and how the note says so. `base`: the merge base, with what its file says;
     /// `rules`: what the file says of rules that is the same at both.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Tip {
         Ok(policy::asks_otherwise(now.as_deref(), before.as_deref()).then_some(Why::Elsewhere))
     }
 
-    /// Tells whether the team's rules find more at the tip.
+    /// Returns true if the team's rules find more at the tip.
     fn has_stricter_rules(
         &self,
         (old, base): (&RulesPolicy, &State),

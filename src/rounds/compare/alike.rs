@@ -10,12 +10,12 @@ use std::ops::Range;
 /// The share of words that two titles have in common, in percent, from which on they speak of the same.
 const LIKE: usize = 50;
 
-/// Tells whether a rule found it.
+/// Returns true if a rule found it.
 pub(super) fn is_rule(f: &Finding) -> bool {
     f.origin == Origin::Rules.name()
 }
 
-/// Tells where the lines of an earlier finding are now; `None`: it has no lines.
+/// Returns where the lines of an earlier finding are now; `None`: it has no lines.
 pub(super) fn place(f: &Finding, alignment: &Alignment) -> Option<Place> {
     let (file, line) = (f.file.as_deref()?, f.line?);
     Some(alignment.place(f.commit.as_deref(), file, line, f.end_line.unwrap_or(line)))
@@ -27,12 +27,12 @@ pub(super) fn lines(f: &Finding) -> Option<Range<u32>> {
     Some(line..f.end_line.unwrap_or(line).max(line).saturating_add(1))
 }
 
-/// Tells whether two ranges share a line.
+/// Returns true if two ranges share a line.
 pub(super) fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Tells whether two findings quote the same under the same rule: what a fingerprint is made of, without its place.
+/// Returns true if two findings quote the same under the same rule: what a fingerprint is made of, without its place.
 pub(super) fn has_same_text(a: &Finding, b: &Finding) -> bool {
     let same = a.quote == b.quote || a.quote.split_whitespace().eq(b.quote.split_whitespace());
     a.rule_id == b.rule_id && is_rule(a) == is_rule(b) && same
@@ -44,7 +44,7 @@ pub(super) fn text_key(f: &Finding) -> String {
     format!("{} {} {}", is_rule(f), f.rule_id, words.join(" "))
 }
 
-/// Tells whether two findings speak of the same trouble, in whatever words; `like`: how many of their titles' they
+/// Returns true if two findings speak of the same trouble, in whatever words; `like`: how many of their titles' they
 /// share.
 pub(super) fn is_same_trouble(a: &Finding, b: &Finding, like: usize) -> bool {
     if is_rule(a) != is_rule(b) || a.rule_id != b.rule_id {
@@ -106,7 +106,7 @@ fn path(f: &Finding, alignment: &Alignment) -> Option<String> {
     f.file.as_deref().and_then(|p| alignment.path(f.commit.as_deref(), p)).map(str::to_owned)
 }
 
-/// Tells whether a finding of the new round is one of an earlier round, wherever it stands.
+/// Returns true if a finding of the new round is one of an earlier round, wherever it stands.
 pub(super) fn is_same(now: &Finding, before: &Finding, alignment: &Alignment) -> bool {
     if now.fingerprint == before.fingerprint {
         return true;

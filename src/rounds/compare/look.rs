@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 /// The state under review, beside its change. Asked only about findings that are about to be called fixed.
 pub trait Look: Debug {
-    /// Tells whether a file belongs to what was asked for.
+    /// Returns true if a file belongs to what was asked for.
     fn selects(&self, file: &str) -> bool;
 
     /// Returns, as a patch with its secrets masked, the files that differ and do not belong to what was asked for.
@@ -16,7 +16,7 @@ pub trait Look: Debug {
     /// shows tells something.
     fn file(&self, file: &str, is_shown: bool) -> Aside;
 
-    /// Tells whether a finding is of a rule that finds exposed secrets.
+    /// Returns true if a finding is of a rule that finds exposed secrets.
     fn is_secret(&self, f: &Finding) -> bool;
 }
 

@@ -187,7 +187,7 @@ impl Known<'_> {
         self.file == now.file.as_deref()
     }
 
-    /// Tells whether a finding stands on the lines that this one has now.
+    /// Returns true if a finding stands on the lines that this one has now.
     fn is_at(&self, now: &Finding, exactly: bool) -> bool {
         let (Some(Place::At(spot)), Some(lines)) = (&self.place, lines(now)) else { return false };
         let is_line =
@@ -195,7 +195,7 @@ impl Known<'_> {
         now.file.as_deref() == Some(spot.file.as_str()) && is_line
     }
 
-    /// Tells whether a finding stands on the lines that this one had, in a file that the change does not show.
+    /// Returns true if a finding stands on the lines that this one had, in a file that the change does not show.
     fn is_beside(&self, now: &Finding) -> bool {
         let is_unknown = matches!(&self.place, Some(Place::Gone | Place::Unknown));
         is_unknown && self.f.file == now.file && self.f.line == now.line
@@ -300,12 +300,12 @@ impl Pairs {
     }
 }
 
-/// Tells whether one of the new round has the same text, and the weight, of an earlier one.
+/// Returns true if one of the new round has the same text, and the weight, of an earlier one.
 fn stands_for(before: &Finding, now: &Finding) -> bool {
     has_same_text(before, now) && is_as_grave(before, now)
 }
 
-/// Tells whether one of the new round may stand for an earlier one: what a model calls a trifle now is not what
+/// Returns true if one of the new round may stand for an earlier one: what a model calls a trifle now is not what
 /// blocked before, however much they quote the same line. What blocks no more because it was answered, explained or
 /// waived, is no trifle. A rule says the same of the same lines.
 fn is_as_grave(before: &Finding, now: &Finding) -> bool {

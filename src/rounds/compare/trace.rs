@@ -85,7 +85,7 @@ impl<'t> Passage<'t> {
         &self.lines[self.core.clone()]
     }
 
-    /// Tells whether these lines stand at a position of others.
+    /// Returns true if these lines stand at a position of others.
     fn stands_at(&self, lines: &[Line], at: usize) -> bool {
         let core = self.core();
         let Some(there) = lines.get(at..at.saturating_add(core.len())) else { return false };
@@ -102,7 +102,7 @@ impl<'t> Passage<'t> {
         lines[at].number..lines[at + self.core.len() - 1].number + 1
     }
 
-    /// Tells whether this is text that is not written twice by chance.
+    /// Returns true if this is text that is not written twice by chance.
     fn is_distinctive(&self) -> bool {
         let core = self.core();
         if core.iter().filter(|l| has_words(&l.folded)).count() >= 3 {
@@ -120,7 +120,7 @@ impl<'t> Passage<'t> {
         letters >= LETTERS && words().collect::<BTreeSet<_>>().len() >= WORDS
     }
 
-    /// Tells whether nothing but white space changed where these lines stand now, and around them.
+    /// Returns true if nothing but white space changed where these lines stand now, and around them.
     fn is_untouched(&self, now: &FileText, at: usize, is_layout: bool) -> bool {
         let end = at + self.core.len();
         self.is_untouched_above(now, at)
@@ -184,7 +184,7 @@ impl<'t> Passage<'t> {
         true
     }
 
-    /// Tells whether these lines are indented otherwise than they were, seen from their neighbours.
+    /// Returns true if these lines are indented otherwise than they were, seen from their neighbours.
     fn is_laid_out_anew(&self, now: &[Line], at: usize) -> bool {
         let around = self.core.start.saturating_sub(1)..(self.core.end + 1).min(self.lines.len());
         let step = |a: &Line, b: &Line| a.indent.cmp(&b.indent);
@@ -196,7 +196,7 @@ impl<'t> Passage<'t> {
         })
     }
 
-    /// Tells what came along above, or below, to where these lines stand in another place.
+    /// Returns what came along above, or below, to where these lines stand in another place.
     fn beside(&self, now: &[Line], at: usize, is_above: bool) -> Beside {
         let of_old = |step| {
             if is_above { above(self.lines, self.core.start, step) } else { below(self.lines, self.core.end, step) }
@@ -295,12 +295,12 @@ fn below(lines: &[Line], end: usize, step: usize) -> Option<usize> {
     lines.get(end..=at)?.iter().all(|l| l.joined).then_some(at)
 }
 
-/// Tells whether the file begins with the line that stands fewer than so many lines above one.
+/// Returns true if the file begins with the line that stands fewer than so many lines above one.
 fn ends_at_top(lines: &[Line], from: usize, step: usize) -> bool {
     from < step && lines.first().is_some_and(|l| l.joined)
 }
 
-/// Tells whether lines that a change shows stand in a whole file where it says.
+/// Returns true if lines that a change shows stand in a whole file where it says.
 pub(super) fn stand_in(shown: &[Line], whole: &[Line]) -> bool {
     shown.iter().all(|l| {
         let at = whole.binary_search_by_key(&l.number, |w| w.number);
@@ -308,7 +308,7 @@ pub(super) fn stand_in(shown: &[Line], whole: &[Line]) -> bool {
     })
 }
 
-/// Tells whether a file says the same in its first line of how it is to be read (`#!`), as far as that is known.
+/// Returns true if a file says the same in its first line of how it is to be read (`#!`), as far as that is known.
 pub(super) fn is_as_introduced(before: Option<&FileText>, now: &FileText) -> bool {
     fn first(lines: &[Line]) -> Option<&Line> {
         lines.first().filter(|l| l.number == 1)
@@ -322,7 +322,7 @@ fn has_words(line: &[u8]) -> bool {
     line.iter().any(|b| b.is_ascii_alphanumeric() || !b.is_ascii())
 }
 
-/// Tells whether two lines are the same where one may be masked in places where the other is not: another policy may
+/// Returns true if two lines are the same where one may be masked in places where the other is not: another policy may
 /// know other secrets.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     /// Stars that stand for a secret. Code has fewer.
@@ -341,7 +341,7 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     may_be && (0..a.len()).zip(masked(a).iter().zip(masked(b))).all(|(i, (x, y))| *x || y || a[i] == b[i])
 }
 
-/// Tells whether indentation is the structure of such a file.
+/// Returns true if indentation is the structure of such a file.
 fn is_layout(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some((_, extension)) = name.rsplit_once('.') else { return false };

@@ -36,7 +36,7 @@ pub(super) enum Kinship {
     Strangers,
 }
 
-/// Tells how the second comes after the first.
+/// Returns how the second comes after the first.
 pub(super) fn kinship(b: &Shown, n: &Shown, same_base: bool) -> Kinship {
     if b.new_id.is_some() && b.new_id == n.new_id {
         return Kinship::Same;
@@ -237,7 +237,7 @@ impl Run {
     }
 }
 
-/// Tells whether one of the ranges, which are in order, holds a number.
+/// Returns true if one of the ranges, which are in order, holds a number.
 fn holds(ranges: &[Range<u32>], n: u32) -> bool {
     let at = ranges.partition_point(|r| r.start <= n);
     ranges[..at].last().is_some_and(|r| n < r.end)
@@ -263,7 +263,7 @@ impl Map {
         runs[..runs.partition_point(|r| r.now <= n)].last().filter(|r| n < r.now_end())
     }
 
-    /// Tells what stands in place of lines of before, `last` included; `None`: that cannot be told.
+    /// Returns what stands in place of lines of before, `last` included; `None`: that cannot be told.
     pub(super) fn place(&self, first: u32, last: u32) -> Option<(Range<u32>, Kept)> {
         if matches!(self, Self::Unknown) {
             return None;
@@ -295,7 +295,7 @@ impl Map {
         }
     }
 
-    /// Tells whether the lines around a place are in the same run, or were shown in neither.
+    /// Returns true if the lines around a place are in the same run, or were shown in neither.
     fn is_whole_around(&self, run: &Run, first: u32, last: u32) -> bool {
         let (above, below) = (first.saturating_sub(NEAR).max(1), last.saturating_add(NEAR));
         let shown = |n: u32| match self {

@@ -229,7 +229,7 @@ impl Macros {
     }
 }
 
-/// Tells whether a pattern matches program text that nobody would call generated.
+/// Returns true if a pattern matches program text that nobody would call generated.
 fn covers_program_text(pattern: &str) -> bool {
     let lower = pattern.to_ascii_lowercase();
     let words = |w: &str| MACHINE_MADE.contains(&w);

@@ -38,7 +38,7 @@ fn symlink(file: &FileChange, out: &mut Reporter<'_>) {
     }
 }
 
-/// Tells whether a link in that place points out of the tree.
+/// Returns true if a link in that place points out of the tree.
 fn leaves(path: &RepoPath, target: &[u8]) -> bool {
     let drive = target.len() > 2 && target[1] == b':' && matches!(target[2], b'/' | b'\\');
     if target.starts_with(b"/") || target.starts_with(b"\\") || target.starts_with(b"~/") || drive {
@@ -183,7 +183,7 @@ fn key_file(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Tells whether a name is that of an environment file which is read at run time.
+/// Returns true if a name is that of an environment file which is read at run time.
 fn is_env(name: &str) -> bool {
     const PLAIN: &[&str] = &[
         "example",
@@ -212,7 +212,7 @@ fn is_assignment(line: &[u8]) -> bool {
     memchr::memchr(b'=', line).is_some_and(|i| i > 0 && i + 1 < line.len() && line[0] != b'#')
 }
 
-/// Tells whether a line of an environment file gives a secret a value that looks real.
+/// Returns true if a line of an environment file gives a secret a value that looks real.
 fn sets_secret(line: &[u8]) -> bool {
     const NAMES: &[&str] = &[
         "SECRET",

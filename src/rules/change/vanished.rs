@@ -88,7 +88,7 @@ fn declared(file: &FileChange) -> (u32, u32, Vec<u8>) {
     (minus, plus, first)
 }
 
-/// Tells whether a line starts a test, in any of the usual frameworks.
+/// Returns true if a line starts a test, in any of the usual frameworks.
 fn declares(line: &[u8]) -> bool {
     let Ok(line) = std::str::from_utf8(line) else { return false };
     let line = line.trim_start();

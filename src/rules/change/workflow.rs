@@ -49,7 +49,7 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     file.actions(path, out);
 }
 
-/// Tells whether GitHub reads the file as a workflow or an action.
+/// Returns true if GitHub reads the file as a workflow or an action.
 pub(in crate::rules) fn is_workflow(path: &[u8]) -> bool {
     let Ok(path) = std::str::from_utf8(path) else { return false };
     let lower = path.to_ascii_lowercase();
@@ -143,7 +143,7 @@ impl<'a> Workflow<'a> {
         self.triggers.iter().any(|(t, _)| of.contains(t))
     }
 
-    /// Tells whether the change adds a trigger out of a list.
+    /// Returns true if the change adds a trigger out of a list.
     fn adds_trigger(&self, of: &[&str]) -> bool {
         self.triggers.iter().any(|(t, fresh)| *fresh && of.contains(t))
     }
@@ -540,7 +540,7 @@ fn git_call(command: &str) -> Option<(&str, Vec<&str>)> {
     Some((verb, words.collect()))
 }
 
-/// Tells whether a line of a step leaves its scripts to a shell, so that a command starts with its name.
+/// Returns true if a line of a step leaves its scripts to a shell, so that a command starts with its name.
 fn is_shell(line: &Line<'_>) -> bool {
     const OTHERS: &[&str] = &["python", "python3", "node", "perl", "ruby", "deno", "bun"];
     let value = unquote(line.value);
@@ -585,7 +585,7 @@ fn revision_of_file(argument: &str) -> Option<&str> {
     (!revision.starts_with('-') && !path.is_empty()).then_some(revision)
 }
 
-/// Tells whether a call of git takes over files of the state that it names: into its folder, its index or its output.
+/// Returns true if a call of git takes over files of the state that it names: into its folder, its index or its output.
 fn takes_in(verb: &str, arguments: &[&str]) -> bool {
     let has = |wanted: &[&str]| arguments.iter().any(|a| wanted.contains(a));
     match verb {

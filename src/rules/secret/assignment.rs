@@ -86,17 +86,17 @@ fn kind(path: &[u8]) -> Kind {
     }
 }
 
-/// Tells whether the file is no manual, where keys are made up, and no list of texts or digests.
+/// Returns true if the file is no manual, where keys are made up, and no list of texts or digests.
 pub(super) fn outside_manuals(c: &Candidate<'_>) -> bool {
     kind(c.path) != Kind::Never
 }
 
-/// Tells whether the line is no documentation comment, which shows how something is used.
+/// Returns true if the line is no documentation comment, which shows how something is used.
 pub(super) fn outside_doc_comments(c: &Candidate<'_>) -> bool {
     kind(c.path) != Kind::Code || !is_shown(c.line)
 }
 
-/// Tells whether the line is a comment that shows code instead of one that hides it: set in, or part of a
+/// Returns true if the line is a comment that shows code instead of one that hides it: set in, or part of a
 /// documentation comment.
 fn is_shown(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
@@ -145,7 +145,7 @@ fn is_between_literals(value: &str) -> bool {
     value.starts_with([',', ')', ';', '+', ']', '}', '&', '|', '?']) && value.contains(['=', '('])
 }
 
-/// Tells whether a value is itself what something secret is called: `v3PrivPass`.
+/// Returns true if a value is itself what something secret is called: `v3PrivPass`.
 fn is_name(value: &str) -> bool {
     let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
@@ -213,7 +213,7 @@ pub(super) fn url_password(c: &Candidate<'_>) -> bool {
     is_password(value, bar)
 }
 
-/// Tells whether the value under such a name is a credential.
+/// Returns true if the value under such a name is a credential.
 fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
     if opens_nothing(value) || encoded::hides_stand_in(value) || encoded::is_encrypted(value) {
         return false;
@@ -227,13 +227,13 @@ fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
     }
 }
 
-/// Tells whether a value has the form of a token with a checksum, and a wrong one, is a web token that opens
+/// Returns true if a value has the form of a token with a checksum, and a wrong one, is a web token that opens
 /// nothing, or a key that its issuer wants to be read by everybody.
 fn opens_nothing(value: &str) -> bool {
     is_forged(value) || is_published(value)
 }
 
-/// Tells whether a value has the form of a key that is sent to every visitor of a page and only names whose page
+/// Returns true if a value has the form of a key that is sent to every visitor of a page and only names whose page
 /// it is. Sources: Mapbox (public tokens start with `pk.`), Datadog (client tokens with `pub`), PostHog (project
 /// keys), Supabase (publishable keys).
 fn is_published(value: &str) -> bool {
@@ -262,7 +262,7 @@ fn names_api_key(head: &[u8]) -> bool {
     ["apikey", "accesskey", "secretkey", "authtoken", "accesstoken", "apitoken"].iter().any(|n| head.contains(n))
 }
 
-/// Tells whether a value is a password that somebody uses.
+/// Returns true if a value is a password that somebody uses.
 pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     let n = value.len();
     if !(6..=128).contains(&n) || !value.bytes().all(|b| b.is_ascii_graphic()) {
@@ -324,7 +324,7 @@ pub(super) fn is_generated(value: &str) -> bool {
     !opens_nothing(value) && (is_password(value, Bar::Strict) || is_key())
 }
 
-/// Tells whether a value is a generated key.
+/// Returns true if a value is a generated key.
 fn is_token(value: &str, bar: Bar) -> bool {
     let n = value.len();
     let shaped = value.bytes().all(|b| {

@@ -20,7 +20,7 @@ pub(super) fn crc32_digits(body: &[u8]) -> [u8; 6] {
     out
 }
 
-/// Tells whether the last six characters are the CRC-32 of the 30 before them: GitHub's and npm's tokens.
+/// Returns true if the last six characters are the CRC-32 of the 30 before them: GitHub's and npm's tokens.
 pub(super) fn crc32_base62(token: &[u8]) -> bool {
     let Some(start) = token.len().checked_sub(36) else { return false };
     let (body, sum) = token[start..].split_at(30);
@@ -32,13 +32,13 @@ pub(super) fn grafana_digits(body: &[u8]) -> String {
     crc32fast::hash(body).to_le_bytes().iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Tells whether a Grafana service account token (`glsa_…_xxxxxxxx`) ends in its checksum.
+/// Returns true if a Grafana service account token (`glsa_…_xxxxxxxx`) ends in its checksum.
 pub(super) fn grafana(token: &[u8]) -> bool {
     let Some(at) = token.iter().rposition(|b| *b == b'_') else { return false };
     grafana_digits(&token[..at]).as_bytes() == &token[at + 1..]
 }
 
-/// Tells whether an AWS access key id names an account that can exist: ids have twelve decimal digits.
+/// Returns true if an AWS access key id names an account that can exist: ids have twelve decimal digits.
 ///
 /// The ten characters after the prefix hold the account number, shifted by one bit; keys issued before
 /// 2019 (fifth character below `Q`) do not.
@@ -55,7 +55,7 @@ pub(crate) fn aws_account(id: &[u8]) -> bool {
     n >> 49 == 0 || account <= 999_999_999_999
 }
 
-/// Tells whether a Bech32 string, in upper or lower case, is sound: age's and nostr's secret keys.
+/// Returns true if a Bech32 string, in upper or lower case, is sound: age's and nostr's secret keys.
 ///
 /// <https://github.com/bitcoin/bips/blob/master/bip-0173.mediawiki>
 pub(super) fn bech32(text: &[u8]) -> bool {
@@ -92,7 +92,7 @@ fn bech32_polymod(prefix: &[u8], data: impl Iterator<Item = u32>) -> u32 {
     sum
 }
 
-/// Tells whether a Base58Check string ends in its double SHA-256: extended private keys of wallets.
+/// Returns true if a Base58Check string ends in its double SHA-256: extended private keys of wallets.
 ///
 /// <https://en.bitcoin.it/wiki/Base58Check_encoding>
 pub(super) fn base58check(text: &[u8]) -> bool {
@@ -142,7 +142,7 @@ fn base58_sum(body: &[u8]) -> [u8; 4] {
     [hash[0], hash[1], hash[2], hash[3]]
 }
 
-/// Tells whether a Stellar secret seed ends in its CRC-16.
+/// Returns true if a Stellar secret seed ends in its CRC-16.
 ///
 /// <https://github.com/stellar/stellar-protocol/blob/master/ecosystem/sep-0023.md>
 pub(super) fn stellar(seed: &[u8]) -> bool {
@@ -193,7 +193,7 @@ fn base32_decode(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Tells whether 32 Base64 bytes are clamped as Curve25519 private keys are; of random bytes, one in 32 is.
+/// Returns true if 32 Base64 bytes are clamped as Curve25519 private keys are; of random bytes, one in 32 is.
 ///
 /// <https://www.wireguard.com/papers/wireguard.pdf>
 pub(super) fn wireguard(key: &[u8]) -> bool {

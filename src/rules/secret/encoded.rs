@@ -70,18 +70,18 @@ pub(super) fn jwt(token: &[u8]) -> Option<Jwt> {
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 impl Jwt {
-    /// Tells whether a claim has that text.
+    /// Returns true if a claim has that text.
     pub(super) fn claims(&self, name: &str, value: &str) -> bool {
         self.payload.get(name).and_then(serde_json::Value::as_str) == Some(value)
     }
 
-    /// Tells whether the token opens a Supabase project past its row-level rules; the one of the local
+    /// Returns true if the token opens a Supabase project past its row-level rules; the one of the local
     /// demonstration project is everybody's.
     pub(super) fn is_service_role(&self) -> bool {
         self.claims("role", "service_role") && !self.claims("iss", "supabase-demo")
     }
 
-    /// Tells whether the token could open something: signed, not the specification's examples, not meant for
+    /// Returns true if the token could open something: signed, not the specification's examples, not meant for
     /// everybody.
     pub(super) fn is_credential(&self) -> bool {
         let text = |v: &serde_json::Value, name: &str| {
@@ -119,7 +119,7 @@ impl Jwt {
     }
 }
 
-/// Tells whether Base64 text decodes to `user:password` with a password worth the name.
+/// Returns true if Base64 text decodes to `user:password` with a password worth the name.
 pub(super) fn basic_auth(text: &[u8]) -> bool {
     let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let Ok(bytes) = STANDARD_NO_PAD.decode(text) else { return false };
@@ -131,7 +131,7 @@ pub(super) fn basic_auth(text: &[u8]) -> bool {
         && assignment::is_password(password, assignment::Bar::Normal)
 }
 
-/// Tells whether the first part of a Discord token is a user's number.
+/// Returns true if the first part of a Discord token is a user's number.
 ///
 /// <https://discord.com/developers/docs/reference#snowflakes>
 pub(crate) fn discord_id(token: &[u8]) -> bool {
@@ -140,7 +140,7 @@ pub(crate) fn discord_id(token: &[u8]) -> bool {
     (17..=20).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit)
 }
 
-/// Tells whether the part after the first `-` is Base64 that starts with these bytes.
+/// Returns true if the part after the first `-` is Base64 that starts with these bytes.
 pub(super) fn decodes_to(token: &[u8], start: &[u8]) -> bool {
     let Some(at) = token.iter().position(|b| *b == b'-') else { return false };
     let body = &token[at + 1..];
@@ -148,7 +148,7 @@ pub(super) fn decodes_to(token: &[u8], start: &[u8]) -> bool {
     URL_SAFE.decode(&body[..whole]).is_ok_and(|bytes| bytes.starts_with(start))
 }
 
-/// Tells whether the token holds, after its last `_` or from its start, Base64 of a JSON object.
+/// Returns true if the token holds, after its last `_` or from its start, Base64 of a JSON object.
 pub(super) fn base64_json(token: &[u8]) -> bool {
     let Some(at) = token.windows(3).position(|w| w == b"eyJ") else { return false };
     let body: Vec<u8> = token[at..]
@@ -172,7 +172,7 @@ pub(super) fn base64_json(token: &[u8]) -> bool {
     readable(&body[..end])
 }
 
-/// Tells whether Base64 text in a manifest of secrets decodes to a password or a key.
+/// Returns true if Base64 text in a manifest of secrets decodes to a password or a key.
 pub(super) fn base64_secret_text(c: &Candidate<'_>) -> bool {
     let text = c.secret;
     let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
@@ -204,7 +204,7 @@ pub(super) fn kubernetes_value(c: &Candidate<'_>) -> bool {
     }
 }
 
-/// Tells whether a value is what Google's key management made of a secret, which nobody reads without the key there:
+/// Returns true if a value is what Google's key management made of a secret, which nobody reads without the key there:
 /// a message of a field that names the key, in 36 bytes, and one that holds the ciphertext.
 ///
 /// <https://cloud.google.com/build/docs/securing-builds/use-encrypted-credentials>
@@ -220,7 +220,7 @@ pub(super) fn is_encrypted(value: &str) -> bool {
     (28..=held.len()).contains(&length)
 }
 
-/// Tells whether Base64 text decodes to readable text that is no password: `changeme`, a name, a sentence.
+/// Returns true if Base64 text decodes to readable text that is no password: `changeme`, a name, a sentence.
 pub(super) fn hides_stand_in(text: &str) -> bool {
     let text = text.as_bytes();
     if text.len() < 8 || !text.len().is_multiple_of(4) {

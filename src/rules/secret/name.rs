@@ -24,7 +24,7 @@ pub(crate) fn named(head: &[u8]) -> Option<Named> {
     judge(name)
 }
 
-/// Tells whether a name has a word for a secret.
+/// Returns true if a name has a word for a secret.
 pub(super) fn speaks_of_secret(name: &[u8]) -> bool {
     split(name).iter().any(|w| word(w).is_some()) || compound(name).is_some()
 }

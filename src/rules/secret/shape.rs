@@ -18,7 +18,7 @@ pub(crate) fn entropy(text: &[u8]) -> f32 {
     if text.is_empty() { 0.0 } else { n.log2() - sum / n }
 }
 
-/// Tells whether text could be a generated key: spread over its alphabet, no runs, no sequences, no words.
+/// Returns true if text could be a generated key: spread over its alphabet, no runs, no sequences, no words.
 pub(crate) fn is_random(text: &str) -> bool {
     let bytes = text.as_bytes();
     let n = bytes.len();
@@ -36,12 +36,12 @@ pub(crate) fn is_random(text: &str) -> bool {
     entropy(bytes) >= wanted && longest_run(bytes) < 5 && longest_sequence(bytes) < 6 && period(bytes).is_none()
 }
 
-/// Tells whether text has a letter and a digit.
+/// Returns true if text has a letter and a digit.
 pub(super) fn has_letters_and_digits(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
-/// Tells whether text is a UUID: 8-4-4-4-12 hexadecimal digits.
+/// Returns true if text is a UUID: 8-4-4-4-12 hexadecimal digits.
 pub(crate) fn is_uuid(text: &str) -> bool {
     let b = text.as_bytes();
     b.len() == 36

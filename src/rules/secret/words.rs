@@ -42,7 +42,7 @@ fn is_typed(marker: &[u8]) -> bool {
         || !marker[1..].iter().any(u8::is_ascii_uppercase)
 }
 
-/// Tells whether text fetches or names a value instead of being it: a variable, a call, a template, an
+/// Returns true if text fetches or names a value instead of being it: a variable, a call, a template, an
 /// address, a path, a type, a format.
 pub(super) fn is_reference(text: &str) -> bool {
     #[rustfmt::skip]

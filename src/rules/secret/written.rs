@@ -54,7 +54,7 @@ fn before_string(text: &[u8]) -> Option<&[u8]> {
     Some(rest[..open].trim_ascii_end())
 }
 
-/// Tells whether a text ends within the arguments of a call: the innermost bracket that is open follows a name.
+/// Returns true if a text ends within the arguments of a call: the innermost bracket that is open follows a name.
 fn in_call(text: &[u8]) -> bool {
     let mut depth = 0usize;
     for (i, b) in text.iter().enumerate().rev().take(160) {
@@ -69,7 +69,7 @@ fn in_call(text: &[u8]) -> bool {
     false
 }
 
-/// Tells whether a function of that name takes the name of what it returns: `secrets.Get`, `getEnv`.
+/// Returns true if a function of that name takes the name of what it returns: `secrets.Get`, `getEnv`.
 fn asks(callee: &[u8]) -> bool {
     #[rustfmt::skip]
     const VERBS: &[&str] = &[

@@ -63,7 +63,7 @@ fn a_token_of_the_caller_is_on_no_command_line_and_in_no_file() {
     let (remote, mut clone, server, _) = served(&bearer(&token));
     let (bin, seen) = (clone.dir.path().join("bin"), clone.dir.path().join("seen"));
     std::fs::create_dir(&bin).unwrap();
-    // Tells what it was called with, and what lies around while it runs.
+    // Returns what it was called with, and what lies around while it runs.
     let text = format!(
         "#!/bin/sh\necho \"$*\" >> {seen}\ngrep -rl {token} {dir}/clone {dir}/home >> {seen}\nexec {git} \"$@\"\n",
         seen = seen.display(),

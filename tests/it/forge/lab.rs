@@ -311,7 +311,7 @@ impl State {
         self.wrong.extend(found.into_iter().map(|f| format!("{f}: {body}")));
     }
 
-    /// Tells whether a position is one of the diff; both sides of a line have to be right.
+    /// Returns true if a position is one of the diff; both sides of a line have to be right.
     fn is_shown(&mut self, position: &Value) -> bool {
         let needed = ["position_type", "base_sha", "start_sha", "head_sha", "old_path", "new_path", "new_line"];
         self.keys(position, &needed, &["old_line", "line_range"]);
@@ -353,7 +353,7 @@ impl State {
     }
 }
 
-/// Tells whether a number is the one of an address.
+/// Returns true if a number is the one of an address.
 fn is(number: &Value, text: &str) -> bool {
     text.parse().is_ok_and(|n: u64| number.as_u64() == Some(n))
 }

@@ -37,7 +37,7 @@ fn offered(request: &Request) -> Vec<String> {
     list.as_array().into_iter().flatten().map(name).collect()
 }
 
-/// Tells whether a request may be answered with calls.
+/// Returns true if a request may be answered with calls.
 fn may_call(request: &Request) -> bool {
     let body = request.json();
     !offered(request).is_empty() && body["tool_choice"] != "none" && body["tool_choice"]["type"] != "none"

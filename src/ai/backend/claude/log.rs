@@ -47,7 +47,7 @@ enum Tool {
 struct Texts(HashMap<RepoPath, Vec<String>>);
 
 impl Texts {
-    /// Tells whether a line of a file is this one.
+    /// Returns true if a line of a file is this one.
     fn has(&mut self, tree: &Tree<'_>, path: &RepoPath, number: u32, text: &str) -> bool {
         let lines = self.0.entry(path.clone()).or_insert_with(|| match tree.text(path) {
             Ok(text) => text.lines().map(str::to_owned).collect(),

@@ -64,7 +64,7 @@ fn told(found: Finding, before: Files<'_>, now: Files<'_>, aside: Aside) -> (Sta
     (since.entries[0].state, place)
 }
 
-/// Tells what becomes of a claim about a text at line 20 of `a.rs`, of which `line` is the line in question.
+/// Returns what becomes of a claim about a text at line 20 of `a.rs`, of which `line` is the line in question.
 fn claimed(text: &str, line: u32, now: Files<'_>) -> (State, Option<(String, u32)>) {
     told(claim(19 + line, "Off by one"), &[("a.rs", &with(20, text))], now, Aside::Nothing)
 }
