@@ -243,7 +243,7 @@ fn wide(bytes: &[u8]) -> Option<Encoding> {
     encodings.into_iter().filter(|e| bytes.len() >= 4 * width(*e)).find(|encoding| {
         parts.into_iter().any(|part| {
             let seen = Units::count(part, *encoding);
-            // Line ends with a NUL between them are not a text. Blanks behind a text make nothing else of it.
+            // Line ends with a NUL between them are not a text. Blanks and empty lines beside a text make nothing else of it.
             if seen.visible == 0 || seen.visible * 8 < seen.all - seen.blank {
                 return false;
             }
@@ -261,7 +261,7 @@ struct Units {
     ascii: usize,
     /// Printable ASCII that is not a blank.
     visible: usize,
-    /// Spaces and tabs.
+    /// Spaces, tabs, and the ends of empty lines.
     blank: usize,
     /// Controls, NUL, U+FFFE, U+FFFF, and what is no character.
     odd: usize,
@@ -270,15 +270,19 @@ struct Units {
 impl Units {
     fn count(bytes: &[u8], encoding: Encoding) -> Self {
         let mut seen = Self { all: 0, ascii: 0, visible: 0, blank: 0, odd: 0 };
+        let mut is_after_end = false;
         let mut see = |c: Option<char>| {
             seen.all += 1;
             match c {
                 Some('!'..='~') => (seen.ascii, seen.visible) = (seen.ascii + 1, seen.visible + 1),
                 Some('\t' | ' ') => (seen.ascii, seen.blank) = (seen.ascii + 1, seen.blank + 1),
-                Some('\n' | '\r') => seen.ascii += 1,
+                Some('\n' | '\r') => {
+                    (seen.ascii, seen.blank) = (seen.ascii + 1, seen.blank + usize::from(is_after_end));
+                }
                 Some('\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}') | None => seen.odd += 1,
                 Some(_) => {}
             }
+            is_after_end = matches!(c, Some('\n' | '\r' | ' ' | '\t'));
         };
         if width(encoding) == 4 {
             bytes.chunks_exact(4).for_each(|unit| see(utf32(unit, encoding)));
@@ -550,6 +554,8 @@ mod tests {
             // Blanks behind a line are not what a file is judged by.
             let long = format!("rm -rf /\u{202e}x{}\n", " ".repeat(5_000));
             assert_eq!(judge(&utf16(&long, encoding)), Content::Wide(encoding));
+            let lines = format!("mark\u{200b}\u{200c}\u{200b}{}", "\r\n".repeat(3_000));
+            assert_eq!(judge(&utf16(&lines, encoding)), Content::Wide(encoding));
             for text in [code, "\u{feff}x\n", "\u{4e2d}\u{6587}\u{4ee3}\u{7801}\n"] {
                 let marked = format!("\u{feff}{text}");
                 let bytes = utf16(&marked, encoding);

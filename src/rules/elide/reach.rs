@@ -10,6 +10,29 @@ use std::ops::Range;
 
 type Words<'t> = HashSet<&'t [u8], RandomState>;
 
+/// Words that start the header of a statement.
+const CONTROL: &[&[u8]] = &[
+    b"if",
+    b"for",
+    b"while",
+    b"switch",
+    b"catch",
+    b"match",
+    b"when",
+    b"with",
+    b"do",
+    b"else",
+    b"try",
+    b"finally",
+    b"return",
+    b"select",
+    b"using",
+    b"lock",
+    b"foreach",
+    b"synchronized",
+    b"elif",
+    b"except",
+];
 /// Words before a parenthesis that name nothing.
 const KEYWORDS: &[&[u8]] = &[
     b"if",
@@ -68,7 +91,7 @@ pub(super) fn unreached(languages: Languages, text: &[u8], parts: Parts) -> Vec<
     for changed in &parts.changed {
         named.extend(names(&text[changed.header.clone()]));
         if is_function(&text[changed.header.clone()]) {
-            named.extend(assigned(&text[changed.inside.clone()], is_bare));
+            named.extend(assigned(text, changed, is_bare));
         }
     }
     let mut reached: Vec<Definition> = Vec::new();
@@ -90,8 +113,8 @@ pub(super) fn unreached(languages: Languages, text: &[u8], parts: Parts) -> Vec<
     }
     loop {
         let is_needed = |d: &Definition| {
-            names(&text[d.header.clone()]).any(|w| known.contains(w))
-                || assigned(&text[d.inside.clone()], is_bare).any(|w| known.contains(w))
+            names(&text[d.header.clone()]).into_iter().any(|w| known.contains(w))
+                || assigned(text, d, is_bare).any(|w| known.contains(w))
         };
         let (new, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(is_needed);
         left = rest;
@@ -102,24 +125,45 @@ pub(super) fn unreached(languages: Languages, text: &[u8], parts: Parts) -> Vec<
     }
 }
 
-/// Returns true if the text before a brace is that of a function: it has a name before a parenthesis.
+/// Returns true if the text before a brace is that of a function: it has parameters.
 fn is_function(header: &[u8]) -> bool {
-    words(header).any(|w| w.after == Some(b'(') && !KEYWORDS.contains(&w.text))
+    let is_control = words(header).next().is_some_and(|w| CONTROL.contains(&w.text));
+    !is_control && words(header).any(|w| w.after == Some(b'('))
 }
 
-/// Returns the names in the text before a brace: before a parenthesis, an assignment or a colon, or behind a word such as `class`.
-fn names(header: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Returns the names that the text before a brace gives: behind a word such as `class`, before an assignment or a colon, or before
+/// the first parenthesis, if that is not of a call with a function as its argument. Conditions and loops give none.
+fn names(header: &[u8]) -> Vec<&[u8]> {
+    let is_argument = header.trim_ascii_end().ends_with(b"=>") || memchr::memmem::find(header, b"function").is_some();
+    let mut out = Vec::new();
     let mut is_named = false;
-    words(header).filter_map(move |w| {
-        let is_name = is_named || matches!(w.after, Some(b'(' | b'=' | b':' | b'<'));
-        is_named = NAMING.contains(&w.text);
-        (is_name && !KEYWORDS.contains(&w.text)).then_some(w.text)
-    })
+    for (i, word) in words(header).enumerate() {
+        if i == 0 && CONTROL.contains(&word.text) {
+            break;
+        }
+        let is_called = word.after == Some(b'(');
+        let is_first = is_called && !is_argument && !KEYWORDS.contains(&word.text);
+        if is_named || is_first || matches!(word.after, Some(b'=' | b':')) {
+            out.push(word.text);
+        }
+        if is_first || (is_called && is_argument) {
+            break;
+        }
+        is_named = NAMING.contains(&word.text) && !is_called;
+    }
+    out
 }
 
-/// Returns the fields and variables that code assigns. `is_bare`: a name without a declaration can be one of them.
-fn assigned(code: &[u8], is_bare: bool) -> impl Iterator<Item = &[u8]> {
-    words(code).filter(move |w| w.is_assigned && (w.is_field || (is_bare && w.is_first))).map(|w| w.text)
+/// Returns the fields and variables that a definition assigns. `is_bare`: a name that it does not declare can be one of them.
+fn assigned<'t>(text: &'t [u8], of: &Definition, is_bare: bool) -> impl Iterator<Item = &'t [u8]> {
+    let (header, code) = (&text[of.header.clone()], &text[of.inside.clone()]);
+    let mut own = Words::default();
+    if is_bare {
+        own.extend(words(header).map(|w| w.text));
+        own.extend(words(code).filter(|w| w.is_declared).map(|w| w.text));
+    }
+    let is_outer = move |w: &Word<'_>| w.is_field || (is_bare && w.is_first && !own.contains(w.text));
+    words(code).filter(move |w| w.is_assigned && is_outer(w)).map(|w| w.text)
 }
 
 /// A name in code.
@@ -133,12 +177,28 @@ struct Word<'t> {
     is_field: bool,
     /// It is the first word of its statement.
     is_first: bool,
+    /// A type or a word such as `var` stands before it, or `:=` follows it or the names behind it.
+    is_declared: bool,
+}
+
+/// Words of statements, before a name that they do not declare.
+const STATEMENTS: &[&[u8]] = &[
+    b"return", b"throw", b"await", b"yield", b"typeof", b"case", b"in", b"of", b"delete", b"else", b"do", b"go",
+    b"defer", b"goto", b"new", b"and", b"or", b"not", b"is",
+];
+
+/// Returns true if `:=` follows, or a comma and names with `:=` behind them.
+fn is_before_declaration(rest: &[u8]) -> bool {
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b',' | b' ' | b'\t');
+    let names = if rest.first() == Some(&b',') { rest.iter().take_while(|b| is_name(b)).count() } else { 0 };
+    rest[names..].starts_with(b":=")
 }
 
 /// Returns the names of a text that start with a letter.
 fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
     let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80;
     let mut at = 0;
+    let mut last: Range<usize> = 0..0;
     std::iter::from_fn(move || {
         loop {
             at += text.get(at..)?.iter().position(is_word)?;
@@ -152,11 +212,18 @@ fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
             let operator = rest.iter().take_while(|b| b"+-*/|&^%.?:<>=~!".contains(b)).count();
             let is_compared =
                 matches!(&rest[..operator], b"==" | b"===" | b"=>" | b"=~" | b":=" | b"<=" | b">=" | b"!=" | b"!==");
+            let (before_it, previous) = (&text[last.end..start], &text[last.clone()]);
+            let is_behind = !last.is_empty()
+                && before_it.contains(&b' ')
+                && before_it.iter().all(|b| matches!(b, b' ' | b'\t' | b'*' | b'&' | b'>' | b']' | b'?'));
+            let is_typed = is_behind && !STATEMENTS.contains(&previous);
+            last = start..end;
             return Some(Word {
                 text: &text[start..end],
+                is_declared: is_typed || is_before_declaration(rest),
                 after: rest.first().copied(),
                 is_assigned: !is_compared && rest[..operator].ends_with(b"="),
-                is_field: matches!(before, Some(b'.' | b'>' | b'@')),
+                is_field: matches!(before, Some(b'.' | b'@')) || text[..start].ends_with(b"->"),
                 is_first: matches!(before, None | Some(b'\n' | b'\r' | b';' | b'{' | b'}' | b'(')),
             });
         }
@@ -209,9 +276,29 @@ mod tests {
     }
 
     #[test]
+    fn a_header_gives_the_name_of_its_definition() {
+        for (header, expected) in [
+            ("func (c *Context) PDF(code int, data []byte) ", "PDF"),
+            ("public static <T> List<T> of(T... items) throws IOException ", "of"),
+            ("res.send = function send(body) ", "send send"),
+            ("app.get('/x', (req, res) => ", ""),
+            ("const run = async (a, b) => ", "run"),
+            ("  load: function (a) ", "load"),
+            ("class Box<T> extends Base ", "Box"),
+            ("def save(self, name: str = None):\n", "save"),
+            ("if (isValid(x)) ", ""),
+            ("} else if (a(b)) ", ""),
+        ] {
+            let found: Vec<_> = names(header.as_bytes()).into_iter().map(String::from_utf8_lossy).collect();
+            assert_eq!(found.join(" "), expected, "{header}");
+        }
+    }
+
+    #[test]
     fn an_assignment_is_not_a_comparison_or_a_declaration() {
         let of = |code: &'static str, is_bare| {
-            assigned(code.as_bytes(), is_bare)
+            let whole = Definition { header: 0..0, inside: 0..code.len() };
+            assigned(code.as_bytes(), &whole, is_bare)
                 .map(|w| String::from_utf8_lossy(w).into_owned())
                 .collect::<Vec<_>>()
                 .join(" ")
@@ -219,5 +306,7 @@ mod tests {
         let code = "a = 1; b == 2; c := 3; int d = 4; e.f = 5; g += 6; h => 7; i <= 8; p->q .= 9";
         assert_eq!(of(code, true), "a f g q");
         assert_eq!(of(code, false), "f q");
+        let code = "var a; List<A> b = c(); a = 1; b = 2; d = 3; e, err := f(); err = g(); return h; h = 4";
+        assert_eq!(of(code, true), "d h");
     }
 }
