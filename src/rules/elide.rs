@@ -7,27 +7,29 @@
 mod reach;
 
 use super::language::Languages;
-use super::lexer;
+use super::{lexer, parse};
 use std::ops::Range;
 
 /// Languages whose definitions have braces.
 const BRACES: &[&str] = &["javascript", "typescript", "go", "java", "kotlin", "php", "rust", "c", "cpp", "csharp"];
 /// Shorter parts are not worth it.
 const SHORTEST: usize = 200;
+/// A smaller file is parsed as a whole: reading it for its definitions is not worth it.
+const SMALL: usize = 600;
 /// Words that go on with a statement whose braces have closed.
 const CONTINUATIONS: &[&[u8]] = &[b"catch", b"finally", b"else", b"while", b"until"];
 
 /// Returns the parts of a file to parse, in order. `changed`: ranges of bytes in order. `None`: the whole file, because little can
 /// be left out or its structure is not clear.
 pub(super) fn kept(languages: Languages, text: &[u8], changed: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
-    let code = Code { text, other: lexer::not_code(languages, text), changed };
+    let code = Code::new(languages, text, changed)?;
     worthwhile(text, code.parts_of(languages, true)?.left_out.into_iter().map(|part| part.inside))
 }
 
 /// Returns the parts of a file to parse for the analysis of its data: as [`kept`], with each definition that data of a changed
 /// line can come from or go to.
 pub(super) fn kept_for_data(languages: Languages, text: &[u8], changed: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
-    let code = Code { text, other: lexer::not_code(languages, text), changed };
+    let code = Code::new(languages, text, changed)?;
     worthwhile(text, reach::unreached(languages, text, code.parts_of(languages, false)?).into_iter())
 }
 
@@ -79,7 +81,15 @@ struct Statement {
     indent: usize,
 }
 
-impl Code<'_> {
+impl<'t> Code<'t> {
+    /// Returns `None` for a text that is not parsed, and for one that is small or new for the most part.
+    fn new(languages: Languages, text: &'t [u8], changed: &'t [Range<usize>]) -> Option<Self> {
+        let is_large = text.len() >= SMALL && changed.iter().map(Range::len).sum::<usize>() * 2 < text.len();
+        let is_known = languages.any_of(&["python"]) || languages.any_of(BRACES);
+        let code = || Self { text, other: lexer::not_code(languages, text), changed };
+        (is_large && is_known && parse::is_bounded(text)).then(code)
+    }
+
     /// Returns true if a change touches a range.
     fn is_changed(&self, range: &Range<usize>) -> bool {
         let first = self.changed.partition_point(|c| c.end < range.start);

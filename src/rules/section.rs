@@ -20,6 +20,8 @@ const NAME: usize = 256;
 pub(super) struct Outline {
     text: Vec<u8>,
     lines: Vec<Line>,
+    /// YAML: the lines between documents.
+    marks: Vec<usize>,
     /// The pieces of the file that were kept, in order: where each starts in the file and in `text`.
     pieces: Vec<(usize, usize)>,
     blocks: Blocks,
@@ -75,6 +77,7 @@ impl Outline {
         let mut out = Self {
             text: Vec::with_capacity(text.len()),
             lines: Vec::new(),
+            marks: Vec::new(),
             pieces: Vec::new(),
             blocks: Blocks::Yaml(Vec::new()),
             answers: HashMap::new(),
@@ -138,12 +141,13 @@ impl Outline {
     }
 
     /// Makes the tree of lines by indentation. `---` and `...` end a document.
-    fn nodes(&self) -> Vec<Node> {
+    fn nodes(&mut self) -> Vec<Node> {
         let mut nodes: Vec<Node> = Vec::with_capacity(self.lines.len());
         let mut open: Vec<usize> = Vec::new();
         for (i, line) in self.lines.iter().enumerate() {
             let text = &self.text[line.start..];
             let is_mark = line.indent == 0 && (text.starts_with(b"---") || text.starts_with(b"..."));
+            self.marks.extend(is_mark.then_some(i));
             let depth = 2 * line.indent + usize::from(dash(text) > 0);
             while let Some(last) = open.pop_if(|last| is_mark || nodes[*last].depth >= depth) {
                 nodes[last].end = i;
@@ -212,7 +216,7 @@ impl Outline {
         let (parent, lines) = match (item, node.parent) {
             (Some(item), _) => (nodes[item].parent, item..nodes[item].end),
             (None, Some(parent)) => (Some(parent), parent + 1..nodes[parent].end),
-            (None, None) => (None, self.document(nodes, line)),
+            (None, None) => (None, self.document(line)),
         };
         let header = parent.map_or(0..0, |p| self.text_of(&(p..p + 1)));
         Section { header, body: self.text_of(&lines) }
@@ -224,14 +228,10 @@ impl Outline {
     }
 
     /// Returns the lines of the document that a line at the top belongs to.
-    fn document(&self, nodes: &[Node], line: usize) -> Range<usize> {
-        let is_mark = |i: &usize| {
-            let text = &self.text[self.lines[*i].start..];
-            nodes[*i].parent.is_none() && (text.starts_with(b"---") || text.starts_with(b"..."))
-        };
-        let start = (0..=line).rev().find(is_mark).unwrap_or(0);
-        let end = (line + 1..self.lines.len()).find(is_mark).unwrap_or(self.lines.len());
-        start..end
+    fn document(&self, line: usize) -> Range<usize> {
+        let next = self.marks.partition_point(|mark| *mark <= line);
+        let start = next.checked_sub(1).and_then(|i| self.marks.get(i)).copied().unwrap_or(0);
+        start..self.marks.get(next).copied().unwrap_or(self.lines.len())
     }
 
     fn text_of(&self, lines: &Range<usize>) -> Range<usize> {

@@ -8,6 +8,12 @@ use foldhash::fast::RandomState;
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// Steps from a definition to the next one by name. Each reads all definitions that are left, so a longer chain is parsed as a
+/// whole.
+const ROUNDS: usize = 16;
+/// The most bytes of a list of names before `:=`.
+const NAMES: usize = 200;
+
 type Words<'t> = HashSet<&'t [u8], RandomState>;
 
 /// Words that start the header of a statement.
@@ -94,7 +100,7 @@ pub(super) fn unreached(languages: Languages, text: &[u8], parts: Parts) -> Vec<
             named.extend(assigned(text, changed, is_bare));
         }
     }
-    let mut reached: Vec<Definition> = Vec::new();
+    let mut rounds = 0..ROUNDS;
     loop {
         let uses = |d: &Definition| words(&text[d.inside.clone()]).any(|w| named.contains(w.text));
         let (new, rest): (Vec<_>, Vec<_>) = left.into_iter().partition(uses);
@@ -102,8 +108,10 @@ pub(super) fn unreached(languages: Languages, text: &[u8], parts: Parts) -> Vec<
         if new.is_empty() {
             break;
         }
+        if rounds.next().is_none() {
+            return Vec::new();
+        }
         new.iter().for_each(|d| named.extend(names(&text[d.header.clone()])));
-        reached.extend(new);
     }
     // What the change reaches. The text of a definition that is left out does not count, not even its name.
     let mut known = Words::default();
@@ -120,6 +128,9 @@ pub(super) fn unreached(languages: Languages, text: &[u8], parts: Parts) -> Vec<
         left = rest;
         if new.is_empty() {
             return left.into_iter().map(|d| d.inside).collect();
+        }
+        if rounds.next().is_none() {
+            return Vec::new();
         }
         new.iter().for_each(|d| known.extend(words(&text[d.header.start..d.inside.end]).map(|w| w.text)));
     }
@@ -190,6 +201,7 @@ const STATEMENTS: &[&[u8]] = &[
 /// Returns true if `:=` follows, or a comma and names with `:=` behind them.
 fn is_before_declaration(rest: &[u8]) -> bool {
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b',' | b' ' | b'\t');
+    let rest = &rest[..rest.len().min(NAMES)];
     let names = if rest.first() == Some(&b',') { rest.iter().take_while(|b| is_name(b)).count() } else { 0 };
     rest[names..].starts_with(b":=")
 }
