@@ -4,6 +4,7 @@
 //! refers to is not resolved here.
 
 mod cache;
+mod depth;
 mod grammar;
 mod imports;
 mod modules;
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
 pub use cache::Cache;
+pub(crate) use depth::is_too_deep;
 
 /// Files with more bytes are not parsed.
 pub const MAX_BYTES: usize = 1 << 20;

@@ -4,8 +4,6 @@
 //! of braces, or the statements behind the first one in a definition of Python, so that the rest remains correct code. Of
 //! neighbours at the top of a file, only the first is left: from its opening brace to the closing one of the last.
 
-mod reach;
-
 use super::language::Languages;
 use super::{lexer, parse};
 use std::ops::Range;
@@ -22,20 +20,13 @@ const CONTINUATIONS: &[&[u8]] = &[b"catch", b"finally", b"else", b"while", b"unt
 /// Returns the parts of a file to parse, in order. `changed`: ranges of bytes in order. `None`: the whole file, because little can
 /// be left out or its structure is not clear.
 pub(super) fn kept(languages: Languages, text: &[u8], changed: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
-    let code = Code::new(languages, text, changed)?;
-    worthwhile(text, code.parts_of(languages, true)?.left_out.into_iter().map(|part| part.inside))
-}
-
-/// Returns the parts of a file to parse for the analysis of its data: as [`kept`], with each definition that data of a changed
-/// line can come from or go to.
-pub(super) fn kept_for_data(languages: Languages, text: &[u8], changed: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
-    let code = Code::new(languages, text, changed)?;
-    worthwhile(text, reach::unreached(languages, text, code.parts_of(languages, false)?).into_iter())
-}
-
-/// Returns what is not left out, if enough is left out.
-fn worthwhile(text: &[u8], left_out: impl Iterator<Item = Range<usize>>) -> Option<Vec<Range<usize>>> {
-    let left_out: Vec<Range<usize>> = left_out.filter(|inside| inside.len() >= SHORTEST).collect();
+    let is_large = text.len() >= SMALL && changed.iter().map(Range::len).sum::<usize>() * 2 < text.len();
+    let is_known = languages.any_of(&["python"]) || languages.any_of(BRACES);
+    if !(is_large && is_known && parse::is_bounded(text)) {
+        return None;
+    }
+    let code = Code { text, other: lexer::not_code(languages, text), changed };
+    let left_out = if languages.any_of(&["python"]) { code.definitions() } else { code.blocks()? };
     let size: usize = left_out.iter().map(Range::len).sum();
     (size * 4 > text.len()).then(|| complement(&left_out, text.len()))
 }
@@ -54,26 +45,6 @@ struct Code<'t> {
     changed: &'t [Range<usize>],
 }
 
-/// A definition, in bytes of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Definition {
-    /// Its first line, or the text before its opening brace.
-    header: Range<usize>,
-    /// What can be left out of it.
-    inside: Range<usize>,
-}
-
-/// The definitions of a file.
-#[derive(Debug)]
-struct Parts {
-    /// Those that no change touches: the outermost ones.
-    left_out: Vec<Definition>,
-    changed: Vec<Definition>,
-}
-
-/// The most bytes before a brace that are read for the name of what it opens.
-const HEADER: usize = 400;
-
 /// A line of Python that starts a statement.
 #[derive(Clone, Copy, Debug)]
 struct Statement {
@@ -81,15 +52,7 @@ struct Statement {
     indent: usize,
 }
 
-impl<'t> Code<'t> {
-    /// Returns `None` for a text that is not parsed, and for one that is small or new for the most part.
-    fn new(languages: Languages, text: &'t [u8], changed: &'t [Range<usize>]) -> Option<Self> {
-        let is_large = text.len() >= SMALL && changed.iter().map(Range::len).sum::<usize>() * 2 < text.len();
-        let is_known = languages.any_of(&["python"]) || languages.any_of(BRACES);
-        let code = || Self { text, other: lexer::not_code(languages, text), changed };
-        (is_large && is_known && parse::is_bounded(text)).then(code)
-    }
-
+impl Code<'_> {
     /// Returns true if a change touches a range.
     fn is_changed(&self, range: &Range<usize>) -> bool {
         let first = self.changed.partition_point(|c| c.end < range.start);
@@ -106,38 +69,9 @@ impl<'t> Code<'t> {
         complement(&self.other, self.text.len())
     }
 
-    /// Returns the definitions; `None`: the language or the structure of the file is not known. `joins`: of neighbours at the top of
-    /// the file, one is left.
-    fn parts_of(&self, languages: Languages, joins: bool) -> Option<Parts> {
-        if languages.any_of(&["python"]) {
-            Some(self.definitions(joins))
-        } else if languages.any_of(BRACES) {
-            self.blocks(joins)
-        } else {
-            None
-        }
-    }
-
-    /// Returns the text before a brace that names what it opens: its line, and the lines above that its parentheses begin on.
-    fn header(&self, brace: usize) -> Range<usize> {
-        let from = brace.saturating_sub(HEADER);
-        let mut start = brace;
-        loop {
-            start = memchr::memrchr(b'\n', &self.text[from..start.saturating_sub(1).max(from)])
-                .map_or(from, |i| from + i + 1);
-            let header = &self.text[start..brace];
-            let count = |paren: u8| memchr::memchr_iter(paren, header).count();
-            let is_whole = count(b')') <= count(b'(') && !header.trim_ascii().is_empty();
-            if is_whole || start <= from {
-                return start..brace;
-            }
-        }
-    }
-
     /// Returns the insides of the outermost unchanged braces; `None` if the braces do not match.
-    fn blocks(&self, joins: bool) -> Option<Parts> {
+    fn blocks(&self) -> Option<Vec<Range<usize>>> {
         let mut open = Vec::new();
-        let mut changed = Vec::new();
         let mut out: Vec<Range<usize>> = Vec::new();
         for part in self.parts() {
             let braces = memchr::memchr2_iter(b'{', b'}', &self.text[part.clone()]).map(|i| part.start + i);
@@ -147,15 +81,11 @@ impl<'t> Code<'t> {
                     continue;
                 }
                 let inside = open.pop()? + 1..at;
-                if self.is_changed(&inside) {
-                    changed.push(Definition { header: self.header(inside.start - 1), inside });
-                    continue;
-                }
-                if self.is_in_string(inside.start - 1) {
+                if self.is_changed(&inside) || self.is_in_string(inside.start - 1) {
                     continue;
                 }
                 out.truncate(out.partition_point(|r| r.start < inside.start));
-                match out.last_mut().filter(|last| joins && open.is_empty() && self.are_neighbours(last, &inside)) {
+                match out.last_mut().filter(|last| open.is_empty() && self.are_neighbours(last, &inside)) {
                     Some(last) => last.end = inside.end,
                     None => out.push(inside),
                 }
@@ -165,8 +95,8 @@ impl<'t> Code<'t> {
                 open.pop()?;
             }
         }
-        let named = |inside: Range<usize>| Definition { header: self.header(inside.start - 1), inside };
-        open.is_empty().then(|| Parts { left_out: out.into_iter().map(named).collect(), changed })
+        out.retain(|inside| inside.len() >= SHORTEST);
+        open.is_empty().then_some(out)
     }
 
     /// Returns true if two insides of braces at the top of the file belong to different statements, and nothing between them is
@@ -195,21 +125,16 @@ impl<'t> Code<'t> {
     }
 
     /// Returns the statements behind the first one in unchanged definitions of Python.
-    fn definitions(&self, joins: bool) -> Parts {
+    fn definitions(&self) -> Vec<Range<usize>> {
         let statements = self.statements();
-        let mut parts = Parts { left_out: Vec::new(), changed: Vec::new() };
+        let mut out = Vec::new();
         let mut i = 0;
         while let Some(statement) = statements.get(i) {
             let inner = |s: &&Statement| s.indent > statement.indent;
             let count = statements[i + 1..].iter().take_while(inner).count();
             let end = statements.get(i + 1 + count).map_or(self.text.len(), |s| s.start);
-            let header = statement.start..statements.get(i + 1).map_or(end, |s| s.start);
-            if count == 0 || !self.is_definition(statement.start) {
-                i += 1;
-                continue;
-            }
-            if self.is_changed(&(statement.start..end)) {
-                parts.changed.push(Definition { inside: header.end..end, header });
+            let is_unchanged = self.is_definition(statement.start) && !self.is_changed(&(statement.start..end));
+            if !is_unchanged || count == 0 {
                 i += 1;
                 continue;
             }
@@ -217,14 +142,14 @@ impl<'t> Code<'t> {
             i += 1 + count;
             let Some(second) = body.iter().skip(1).find(|s| s.indent <= body[0].indent) else { continue };
             let mut left_out = second.start..end;
-            if joins && statement.indent == 0 {
+            if statement.indent == 0 {
                 let more = self.definitions_from(&statements[i..]);
                 left_out.end = statements.get(i + more).map_or(self.text.len(), |s| s.start);
                 i += more;
             }
-            parts.left_out.push(Definition { header, inside: left_out });
+            out.extend(Some(left_out).filter(|r| r.len() >= SHORTEST));
         }
-        parts
+        out
     }
 
     /// Returns the number of statements that are unchanged definitions at the top of the file, with their decorators and bodies.
@@ -270,7 +195,8 @@ impl<'t> Code<'t> {
                     _ => depth = depth.saturating_sub(1),
                 }
             }
-            is_continued = self.text[line].trim_ascii_end().ends_with(b"\\");
+            let end = line.start + self.text[line.clone()].trim_ascii_end().len();
+            is_continued = end > line.start && self.text[end - 1] == b'\\' && self.is_code(end - 1);
         }
         out
     }

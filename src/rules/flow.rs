@@ -28,7 +28,6 @@ mod value;
 
 use super::parse::{self, Parse};
 use crate::finding::Severity;
-use std::ops::Range;
 use table::Table;
 use tree_sitter::Language;
 
@@ -294,20 +293,15 @@ fn is_word(b: u8) -> bool {
 
 /// Finds flows in a file.
 pub fn analyse(language: FlowLanguage, text: &[u8]) -> Analysis {
-    analyse_parts(language, text, &[], None)
+    analyse_parsed(language, text, None)
 }
 
-/// Finds flows in parts of a file, which another rule may have parsed; without parts, in the whole file.
-pub(super) fn analyse_parts(
-    language: FlowLanguage,
-    text: &[u8],
-    parts: &[Range<usize>],
-    known: Option<&Parse<'_>>,
-) -> Analysis {
+/// Finds flows in a file that another rule may have parsed.
+pub(super) fn analyse_parsed(language: FlowLanguage, text: &[u8], known: Option<&Parse<'_>>) -> Analysis {
     if !parse::is_bounded(text) {
         return Analysis::default();
     }
-    let Some(tree) = parse::tree_or(known, &language.grammar(text), text, parts) else {
+    let Some(tree) = parse::tree_or(known, &language.grammar(text), text) else {
         return Analysis { bytes_parsed: text.len(), ..Analysis::default() };
     };
     let module = lower::module(language, tree.root_node(), text);

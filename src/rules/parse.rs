@@ -1,5 +1,6 @@
 //! Parses files for the rules that need a syntax tree, within limits of size, work and time.
 
+use crate::symbols;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 use tree_sitter::{Language, ParseOptions, Parser, Tree};
@@ -17,44 +18,42 @@ const TIME_PER_BYTE: Duration = Duration::from_micros(1);
 const STEPS: usize = 5_000;
 const BYTES_PER_STEP: usize = 20;
 
-/// Returns true if a file is small enough, and its lines are short enough, to be parsed.
+/// Returns true if a file is small enough, its lines are short enough, and it is not nested too deeply, to be parsed.
 pub(super) fn is_bounded(text: &[u8]) -> bool {
-    text.len() <= MOST_BYTES && text.split(|b| *b == b'\n').all(|line| line.len() <= MOST_OF_LINE)
+    text.len() <= MOST_BYTES
+        && text.split(|b| *b == b'\n').all(|line| line.len() <= MOST_OF_LINE)
+        && !symbols::is_too_deep(text)
 }
 
 /// A text that was parsed, with its tree.
 pub(super) struct Parse<'t> {
     grammar: Language,
     text: &'t [u8],
-    /// The parts that were parsed; empty: the whole text.
-    parts: Vec<Range<usize>>,
     tree: Tree,
 }
 
 impl<'t> Parse<'t> {
-    pub(super) fn new(grammar: Language, text: &'t [u8], parts: Vec<Range<usize>>, tree: Tree) -> Self {
-        Self { grammar, text, parts, tree }
+    pub(super) fn new(grammar: Language, text: &'t [u8], tree: Tree) -> Self {
+        Self { grammar, text, tree }
     }
 
-    /// Returns the tree of a text if the same parts of the same memory were parsed with the same grammar.
-    fn tree_of(&self, grammar: &Language, text: &[u8], parts: &[Range<usize>]) -> Option<Tree> {
-        let is_same = self.grammar == *grammar && std::ptr::eq(self.text, text) && self.parts == parts;
-        is_same.then(|| self.tree.clone())
+    /// Returns the tree of a text if it is the same part of memory, parsed with the same grammar.
+    fn tree_of(&self, grammar: &Language, text: &[u8]) -> Option<Tree> {
+        (self.grammar == *grammar && std::ptr::eq(self.text, text)).then(|| self.tree.clone())
     }
 }
 
-/// Returns the tree of parts of a text that may have been parsed before, or parses them; see [`tree_of_parts`].
-pub(super) fn tree_or(
-    known: Option<&Parse<'_>>,
-    grammar: &Language,
-    text: &[u8],
-    parts: &[Range<usize>],
-) -> Option<Tree> {
-    known.and_then(|known| known.tree_of(grammar, text, parts)).or_else(|| tree_of_parts(grammar, text, parts))
+/// Returns the tree of a text that may have been parsed before, or parses it. `None`: a limit of work or time ended the parser.
+pub(super) fn tree_or(known: Option<&Parse<'_>>, grammar: &Language, text: &[u8]) -> Option<Tree> {
+    known.and_then(|known| known.tree_of(grammar, text)).or_else(|| tree(grammar, text))
 }
 
-/// Parses the parts of a text, in order, as if nothing stood between them; without parts, the whole text. `None`: a limit of work
-/// or time ended the parser.
+/// Parses a text. `None`: a limit of work or time ended the parser.
+pub(super) fn tree(language: &Language, text: &[u8]) -> Option<Tree> {
+    tree_of_parts(language, text, &[])
+}
+
+/// Parses the parts of a text, in order, as if nothing stood between them; without parts, the whole text.
 pub(super) fn tree_of_parts(language: &Language, text: &[u8], parts: &[Range<usize>]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(language).ok()?;

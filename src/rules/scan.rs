@@ -101,7 +101,6 @@ fn reading(
         parse: None,
         is_tree_partial: false,
         is_followed: None,
-        data_parts: None,
         reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
     let from = scan.reporter.count();
@@ -202,8 +201,6 @@ struct Scan<'a> {
     is_tree_partial: bool,
     /// The data of the file is followed, once that is known.
     is_followed: Option<bool>,
-    /// The parts of the file that this needs, once they are known; `None` inside: the whole file.
-    data_parts: Option<Option<Vec<Range<usize>>>>,
     reporter: Reporter<'a>,
 }
 

@@ -9,7 +9,7 @@ use super::lexer::Readings;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Braces nested deeper than this are text of the block at this depth: each level is searched on its own, so the work
+/// Braces and lines of YAML nested deeper than this are text of the block at this depth: each level is searched on its own, so the work
 /// on a file is at most this many times its length.
 const DEPTH: usize = 32;
 /// The most bytes of the text that names a pair of braces.
@@ -26,7 +26,7 @@ pub(super) struct Outline {
     pieces: Vec<(usize, usize)>,
     blocks: Blocks,
     /// Answers by rule and block.
-    answers: HashMap<(u16, usize), bool>,
+    answers: HashMap<(u16, usize, usize), bool>,
 }
 
 /// A line of the outline: where it starts, and the column of its first byte in the file.
@@ -60,6 +60,8 @@ struct Node {
     depth: usize,
     /// The line above with less depth.
     parent: Option<usize>,
+    /// The number of lines above it in the tree.
+    level: usize,
     /// The first line below that is not deeper.
     end: usize,
 }
@@ -152,7 +154,7 @@ impl Outline {
             while let Some(last) = open.pop_if(|last| is_mark || nodes[*last].depth >= depth) {
                 nodes[last].end = i;
             }
-            nodes.push(Node { depth, parent: open.last().copied(), end: self.lines.len() });
+            nodes.push(Node { depth, parent: open.last().copied(), level: open.len(), end: self.lines.len() });
             open.push(i);
         }
         nodes
@@ -162,11 +164,12 @@ impl Outline {
     pub(super) fn fits(&mut self, rule: u16, at: usize, fits: impl FnOnce(&[u8]) -> bool) -> bool {
         let at = self.place_of(at);
         let section = self.section(at);
-        let key = (rule, section.body.start);
+        let key = (rule, section.body.start, section.body.end);
         if let Some(known) = self.answers.get(&key) {
             return *known;
         }
         let mut text = self.text[section.header].to_vec();
+        text.extend(text.last().filter(|b| !b.is_ascii_whitespace()).map(|_| b' '));
         text.extend_from_slice(&self.text[section.body]);
         let answer = fits(&text);
         self.answers.insert(key, answer);
@@ -179,6 +182,12 @@ impl Outline {
         let Some((origin, start)) = i.checked_sub(1).and_then(|i| self.pieces.get(i)) else { return 0 };
         let next = self.pieces.get(i).map_or(self.text.len(), |(_, start)| *start);
         (start + (at - origin)).min(next.saturating_sub(1))
+    }
+
+    /// Returns the text that names a pair of braces. The content of a `dynamic` block of Terraform has the name of that.
+    fn name_of(&self, all: &[Braces], i: usize) -> Range<usize> {
+        let outer = all[i].parent.filter(|_| self.text[all[i].name.clone()].trim_ascii() == b"content");
+        all[outer.unwrap_or(i)].name.clone()
     }
 
     /// Returns the block that a byte of the outline's text belongs to.
@@ -194,7 +203,7 @@ impl Outline {
         let mut next = all.partition_point(|b| b.open <= at).checked_sub(1);
         while let Some(i) = next {
             if at < all[i].close {
-                return Section { header: all[i].name.clone(), body: all[i].open..all[i].close };
+                return Section { header: self.name_of(all, i), body: all[i].open..all[i].close };
             }
             next = all[i].parent;
         }
@@ -207,7 +216,10 @@ impl Outline {
 
     /// Returns the mapping of YAML that a line belongs to, or the item of a list, and the line that names it.
     fn mapping(&self, nodes: &[Node], at: usize) -> Section {
-        let line = self.line_of(at);
+        let mut line = self.line_of(at);
+        while let Some(node) = nodes.get(line).filter(|node| node.level > DEPTH) {
+            line = node.parent.unwrap_or_default();
+        }
         let Some(node) = nodes.get(line) else { return Section { header: 0..0, body: 0..self.text.len() } };
         let is_item = node.depth % 2 == 1;
         let item = if is_item { Some(line) } else { node.parent.filter(|p| nodes[*p].depth % 2 == 1) };
@@ -303,7 +315,7 @@ impl Stack {
         let is_end = |b: &u8| matches!(b, b'\n' | b';' | b'{' | b'}');
         let start = text[from..end].iter().rposition(is_end).map_or(from, |i| from + i + 1);
         let blanks = text[start..end].iter().take_while(|b| b.is_ascii_whitespace()).count();
-        start + blanks..text.len()
+        start + blanks..end.max(start + blanks)
     }
 
     /// Returns all pairs; those without an end go to the end of the text.
@@ -347,14 +359,13 @@ mod tests {
 
     #[test]
     fn the_line_above_names_a_block_whose_brace_stands_alone() {
-        assert_eq!(
-            block("a.json", "{\n\"Egress\": [\n{ \"a\": \"HERE\" }\n]\n}"),
-            "\"Egress\": [\n{ \"a\": \"HERE\" }"
-        );
+        assert_eq!(block("a.json", "{\n\"Egress\": [\n{ \"a\": \"HERE\" }\n]\n}"), "\"Egress\": { \"a\": \"HERE\" }");
         let line = r#"{"x": {"b": 1}, "a": "HERE", "y": "}"}"#;
         assert_eq!(block("a.json", line), line);
         let list = "egress = [\n{ a = 1 }, { a = 2 },\n  {\n a = HERE }]\n";
-        assert_eq!(block("a.tf", list), "egress = [\n{\na = HERE }");
+        assert_eq!(block("a.tf", list), "egress = {\na = HERE }");
+        let dynamic = "dynamic \"egress\" {\n  for_each = a\n  content {\n    b = HERE\n  }\n}";
+        assert_eq!(block("a.tf", dynamic), "dynamic \"egress\" {\nb = HERE\n}");
         assert_eq!(block("a.conf", "server { location /a { alias HERE; } }"), "location /a { alias HERE; }");
         assert_eq!(block("a.tf", "a = HERE\n"), "a = HERE\n");
         assert_eq!(block("a.tf", "x {\na = HERE\n"), "x {\na = HERE\n");

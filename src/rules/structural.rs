@@ -31,8 +31,25 @@ const MAX_WORK: usize = 20_000_000;
 /// The longest time for a file. A rule that searches below a node that it found above or beside another one takes more time
 /// than its work says. Usual files take milliseconds. A build without optimization is more than ten times slower.
 const TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 2 });
-/// The kinds of the root of a tree. A built-in rule that names one searches the whole file.
-const ROOTS: &[&str] = &["program", "module", "source_file", "translation_unit", "compilation_unit"];
+/// The kinds of the root of a tree, and of types and their bodies. A built-in rule that names one can search code that is unchanged.
+const SURROUNDINGS: &[&str] = &[
+    "program",
+    "module",
+    "source_file",
+    "translation_unit",
+    "compilation_unit",
+    "class",
+    "class_body",
+    "class_declaration",
+    "class_definition",
+    "declaration_list",
+    "field_declaration_list",
+    "class_specifier",
+    "struct_specifier",
+    "impl_item",
+    "interface_body",
+    "enum_body",
+];
 /// The key of a rule that searches beyond the nodes next to a node.
 const STOP_BY: &str = "stopBy";
 /// Units of work for a match that searches only the nodes next to a node, and bytes of its text for one more.
@@ -128,10 +145,10 @@ impl Parsed {
         Some(Self { tree: AstGrep::doc(StrDoc { src: text.to_owned(), lang: language, tree }), is_whole })
     }
 
-    /// Returns the tree for other rules. `text` and `parts`: what was parsed.
-    pub(super) fn share<'t>(&self, text: &'t str, parts: &[Range<usize>]) -> Parse<'t> {
+    /// Returns the tree for other rules. `text`: the text that was parsed.
+    pub(super) fn share<'t>(&self, text: &'t str) -> Parse<'t> {
         let tree = self.tree.root().get_doc().tree.clone();
-        Parse::new(self.tree.lang().grammar(), text.as_bytes(), parts.to_vec(), tree)
+        Parse::new(self.tree.lang().grammar(), text.as_bytes(), tree)
     }
 
     /// Returns the matches of each rule in order of their starts. `near`: ranges of bytes in order; only nodes that touch one
@@ -223,7 +240,7 @@ impl StructuralRule {
         let text = format!("id: {}\nlanguage: {}\n{}", rule.id, language.name(), rule.tree);
         let config = ast_grep_config::from_str::<SerializableRuleConfig<TreeLanguage>>(&text);
         let rule = Self::new(config.map_err(|e| e.to_string())?, &rule.tree)?;
-        let needs_file = ROOTS.iter().any(|kind| rule_names(&text, kind));
+        let needs_file = SURROUNDINGS.iter().any(|kind| rule_names(&text, kind));
         Ok(Self { is_built_in: true, needs_file, ..rule })
     }
 

@@ -2,7 +2,7 @@
 
 use super::grammar::{Grammar, NameIn, Role, Table};
 use super::modules::{self, Module};
-use super::{Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value, imports, standard};
+use super::{Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value, depth, imports, standard};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::ops::Range;
@@ -90,6 +90,9 @@ pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
 }
 
 fn parse(table: &Table, text: &[u8]) -> Option<Tree> {
+    if depth::is_too_deep(text) {
+        return None;
+    }
     let mut parser = Parser::new();
     parser.set_language(&table.language).ok()?;
     let end = Instant::now() + TIME;

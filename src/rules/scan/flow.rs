@@ -11,7 +11,7 @@ use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subjec
 use crate::rules::language::Languages;
 use crate::rules::report::{Sighting, ValueOrigin};
 use crate::rules::role::Role;
-use crate::rules::{MARK, elide, glob};
+use crate::rules::{MARK, glob};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -150,8 +150,7 @@ impl<'a> Scan<'a> {
             return Followed::Not;
         }
         let (text, base) = readable(self.reporter.languages(), change.new.known());
-        let parts = self.kept_for_data(change).cloned().unwrap_or_default();
-        let mut analysis = flow::analyse_parts(language, &text, &parts, self.parse.as_ref());
+        let mut analysis = flow::analyse_parsed(language, &text, self.parse.as_ref());
         shift(&mut analysis.flows, base);
         let mut found: BTreeMap<(u16, Option<usize>), (&Flow, Anchor)> = BTreeMap::new();
         let added = added(change);
@@ -184,12 +183,6 @@ impl<'a> Scan<'a> {
             (true, false) => Followed::Not,
             (false, _) => Followed::Partly,
         }
-    }
-
-    /// Returns the parts of the file that the analysis of its data needs; `None`: the whole file.
-    pub(super) fn kept_for_data(&mut self, change: &TextChange) -> Option<&Vec<Range<usize>>> {
-        let languages = self.reporter.languages();
-        self.data_parts.get_or_insert_with(|| data_parts(languages, change)).as_ref()
     }
 
     /// Returns true if the data of the file is followed.
@@ -393,31 +386,6 @@ fn added(change: &TextChange) -> Vec<Range<usize>> {
     let start = change.new.known().as_ptr() as usize;
     let inner = |r: Range<usize>| r.start.wrapping_sub(start)..r.end.wrapping_sub(start);
     change.added().map(|b| inner(address(b.text.as_ptr_range()))).collect()
-}
-
-/// Returns the parts of a file that data of the change can come from or go to; `None`: all of it.
-fn data_parts(languages: Languages, change: &TextChange) -> Option<Vec<Range<usize>>> {
-    let text = change.new.whole()?;
-    // Other texts are parsed in a copy.
-    if !matches!(readable(languages, text), (Cow::Borrowed(_), 0)) {
-        return None;
-    }
-    let offset = |line: &[u8]| (line.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
-    let bytes = |number: u32| {
-        let line = LineNo::new(number).and_then(|number| change.new.line(number))?;
-        Some(offset(line)..offset(line) + line.len())
-    };
-    let mut changed: Vec<Range<usize>> = Vec::new();
-    for lines in change.hunks.iter().flat_map(|hunk| &hunk.edits).map(|edit| &edit.new) {
-        // Where lines were only removed, the ones before and after.
-        let (first, last) = match lines.count {
-            0 => (lines.start.saturating_sub(1), lines.start),
-            count => (lines.start, lines.start + count - 1),
-        };
-        let (first, last) = (bytes(first).or_else(|| bytes(last)), bytes(last).or_else(|| bytes(first)));
-        changed.extend(first.zip(last).map(|(first, last)| first.start..last.end));
-    }
-    elide::kept_for_data(languages, text, &changed)
 }
 
 /// Returns where a flow with a step on an added line is reported: at its sink, or else at its last added step.

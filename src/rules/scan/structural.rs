@@ -265,18 +265,18 @@ impl<'a> Scan<'a> {
         let lines = added(text);
         let bytes: Vec<_> = text.added().map(|block| address(block.text.as_ptr_range())).collect();
         let mut new = Side::new(&text.new, language, &lines);
-        if !candidates.iter().any(|candidate| candidate.rule.needs_file()) {
-            let kept = new.parts.first().and_then(|part| self.kept(text, part, &bytes));
+        if !candidates.iter().any(|candidate| candidate.rule.needs_file()) && !self.is_followed(text) {
+            let kept = new.parts.first().and_then(|part| self.kept(part, &bytes));
             new = new.with_parts(kept);
         }
         let mut work = Work::new();
         let rules: Vec<_> = candidates.iter().map(|candidate| candidate.rule).collect();
         let found = new.find(&rules, &bytes, &mut work);
         let is_partial = new.is_partial();
-        self.parse = new.known().next().map(|(part, parsed)| parsed.share(part.text, &new.kept));
         // Matches are counted in whole files.
         let mut all = if new.kept.is_empty() { new } else { Side::new(&text.new, language, &lines) };
         let mut old = Side::new(&text.old, language, &[]);
+        self.parse = all.known().next().map(|(part, parsed)| parsed.share(part.text));
         for (candidate, found) in candidates.iter().zip(found) {
             let mut is_more = None;
             for (part, found) in found {
@@ -294,15 +294,11 @@ impl<'a> Scan<'a> {
                 }
             }
         }
-        !(work.is_exceeded() || is_partial)
+        !(work.is_exceeded() || is_partial || all.is_partial() || old.is_partial())
     }
 
-    /// Returns the parts of a file that matches with added bytes can need. Where the data of the file is followed, those are parsed
-    /// that the analysis needs.
-    fn kept(&mut self, change: &TextChange, part: &Part<'a>, added: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
-        if self.is_followed(change) {
-            return self.kept_for_data(change).cloned();
-        }
+    /// Returns the parts of a file that matches with added bytes can need.
+    fn kept(&mut self, part: &Part<'a>, added: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
         elide::kept(self.reporter.languages(), part.text.as_bytes(), &part.own(added))
     }
 
