@@ -5,6 +5,7 @@ use crate::rules::RuleSet;
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{self, FlowLanguage};
 use crate::rules::report::UNKNOWN;
+use std::borrow::Borrow;
 
 /// Numbers of the CWE list that describe the same flaw from different sides.
 const FAMILIES: &[&[u32]] = &[
@@ -39,7 +40,8 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
     a == b || FAMILIES.iter().any(|family| family.contains(&a) && family.contains(&b))
 }
 
-/// Reports each flaw of a line once: drops findings of `out` from `from` on that another finding covers.
+/// Reports each flaw of a line once: drops findings of `out` from `from` on that another finding covers. Those that stay are in
+/// the order of their lines.
 ///
 /// - A rule that judges the origin of a value gives way to a rule for that origin: `sh -c` with a value of the request is
 ///   request data first.
@@ -53,15 +55,38 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
 ///
 /// A comment that suppresses a finding which is dropped suppresses the one that stays.
 pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
-    drop_covered(rules, out, from);
-    join_flows(rules, out, from);
-    join_lines(rules, out, from);
+    for found in by_lines(out.split_off(from)) {
+        let found = join_flows(rules, without_covered(rules, found));
+        out.extend(join_lines(rules, found));
+    }
+}
+
+/// Groups findings that share lines. Only those are compared with each other: a file can have thousands of findings.
+fn by_lines<F: Borrow<Finding>>(mut found: Vec<F>) -> Vec<Vec<F>> {
+    found.sort_by_key(|f| f.borrow().lines().map(|lines| lines.first));
+    let mut groups: Vec<Vec<F>> = Vec::new();
+    let mut last = None;
+    for f in found {
+        let lines = f.borrow().lines();
+        match groups.last_mut().filter(|_| lines.map(|lines| lines.first) <= last) {
+            Some(group) => group.push(f),
+            None => groups.push(vec![f]),
+        }
+        last = last.max(lines.map(|lines| lines.last));
+    }
+    groups
 }
 
 /// Lets the analysis of data flow decide where a rule of single lines judges the origin of a value by the lines above: a
 /// finding becomes a suggestion if the analysis knows the call in its line and no value from outside reaches it.
 pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [Finding]) {
-    let (flows, others): (Vec<_>, Vec<_>) = found.iter_mut().partition(|f| is_of_flow(rules, f));
+    for found in by_lines(found.iter_mut().collect()) {
+        trust_flows_of_lines(rules, language, found);
+    }
+}
+
+fn trust_flows_of_lines(rules: &RuleSet, language: FlowLanguage, found: Vec<&mut Finding>) {
+    let (flows, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for f in others {
         let Some(index) = rules.index_of(f.rule_id()).filter(|i| rules.rule(*i).judges_origin) else { continue };
         let severity = rules.severity_of_unknown(index);
@@ -73,25 +98,23 @@ pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [
     }
 }
 
-fn drop_covered(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
+fn without_covered(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     let judges = |f: &Finding| judges_origin(rules, f);
     let covers = |f: &&Finding| f.suppressed.is_none() && f.cwe().is_some() && !judges(f) && !is_of_flow(rules, f);
-    let covering: Vec<_> = out[from..].iter().filter(covers).map(|f| (flaw(f), f.severity())).collect();
+    let covering: Vec<_> = found.iter().filter(covers).map(|f| (flaw(f), f.severity())).collect();
     if covering.is_empty() {
-        return;
+        return found;
     }
     let is_covered =
         |f: &Finding| covering.iter().any(|(other, severity)| *other == flaw(f) && *severity >= f.severity());
-    let found = out.split_off(from);
-    out.extend(found.into_iter().filter(|f| !judges(f) || !is_covered(f)));
+    found.into_iter().filter(|f| !judges(f) || !is_covered(f)).collect()
 }
 
 /// Families of code that runs and of memory errors: what one rule of single lines calls code, another calls a command.
 const JOINED: &[&[u32]] =
     &[&[74, 77, 78, 88, 94, 95, 96, 98], &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806]];
 
-fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
-    let found = out.split_off(from);
+fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     let (flows, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for mut flow in without_weaker(flows) {
         let covers = |o: &Finding| o.severity() >= flow.severity() || !judges_origin(rules, o);
@@ -108,7 +131,7 @@ fn join_flows(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
         covered.iter().for_each(|o| take_suppression(rules, &mut flow, o));
         others.push(flow);
     }
-    out.append(&mut others);
+    others
 }
 
 /// Drops flows that see the same flaw as a flow that weighs at least as much.
@@ -128,29 +151,23 @@ fn without_weaker(mut flows: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// Joins findings of several rules of single lines about the same code that runs: the one that weighs most stays.
-fn join_lines(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
-    let found = out.split_off(from);
-    for f in found {
-        let is_joined_with = |o: &Finding| {
-            o.rule_id() != f.rule_id() && flaw(o).0 == flaw(&f).0 && o.lines().is_some() && is_joined(o, &f)
-        };
+fn join_lines(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::with_capacity(found.len());
+    for mut f in found {
+        let is_joined_with = |o: &Finding| o.rule_id() != f.rule_id() && flaw(o).0 == flaw(&f).0 && is_joined(o, &f);
         let is_candidate = !is_secret(rules, &f) && !is_of_flow(rules, &f);
-        let at = out[from..].iter().position(|o| is_candidate && !is_of_flow(rules, o) && is_joined_with(o));
-        match at.map(|i| &mut out[from + i]) {
-            Some(known) if specific(rules, &f) > specific(rules, known) => {
-                let known = std::mem::replace(known, f);
-                if let Some(f) = at.and_then(|i| out.get_mut(from + i)) {
-                    take_suppression(rules, f, &known);
-                    f.take_flow(&known, false);
-                }
-            }
-            Some(known) => {
-                take_suppression(rules, known, &f);
-                known.take_flow(&f, false);
-            }
-            None => out.push(f),
+        let known = out.iter_mut().find(|o| is_candidate && is_joined_with(o) && !is_of_flow(rules, o));
+        let Some(known) = known else {
+            out.push(f);
+            continue;
+        };
+        if specific(rules, &f) > specific(rules, known) {
+            std::mem::swap(known, &mut f);
         }
+        take_suppression(rules, known, &f);
+        known.take_flow(&f, false);
     }
+    out
 }
 
 /// A comment that suppresses one of two findings about the same flaw suppresses the one that stays. No comment suppresses a
