@@ -1,10 +1,11 @@
 //! Decides by words alone whether a change can complete a flow, so that most files are never parsed.
 //!
 //! A pattern of the tables counts if its last word is in the text, followed by a parenthesis if it is a call, and if the file
-//! has the word before the last one (`requests` of `requests.get()`), or a word that makes a value of that type.
+//! has the word before the last one (`requests` of `requests.get()`), or a word that makes a value of that type. A sink that
+//! gets nothing but a literal does not count.
 
 use super::prefilter::has_stand_in;
-use super::table::{Condition, Handler, Pattern, Role, Sink, Table};
+use super::table::{Condition, Handler, Pattern, Place, Role, Sink, Table};
 use super::{FlowLanguage, is_word};
 use foldhash::fast::RandomState;
 use std::cell::{OnceCell, RefCell};
@@ -38,23 +39,98 @@ fn reports_unknown(sink: &Sink) -> bool {
 #[derive(Clone, Copy)]
 struct Word<'t> {
     text: &'t str,
-    /// The byte before it, and the next one that is not a blank.
-    before: Option<u8>,
-    after: Option<u8>,
-    /// It is called by another name or by another function: see [`is_indirect`].
-    is_indirect: bool,
+    /// The text that contains it, and its bytes there.
+    whole: &'t [u8],
+    start: usize,
+    end: usize,
 }
 
-impl Word<'_> {
+impl<'t> Word<'t> {
+    fn before(&self) -> Option<u8> {
+        self.start.checked_sub(1).map(|i| self.whole[i])
+    }
+
+    /// Returns the next byte that is not a blank.
+    fn after(&self) -> Option<u8> {
+        self.whole[self.end..].iter().copied().find(|b| !matches!(b, b' ' | b'\t'))
+    }
+
+    /// Returns true if the word is the name of a member.
+    fn is_member(&self) -> bool {
+        matches!(self.before(), Some(b'.' | b'>' | b':' | b'?'))
+    }
+
     /// Returns true if the word can be called here.
     fn is_called(&self, language: FlowLanguage) -> bool {
-        matches!(language, FlowLanguage::Ruby | FlowLanguage::Cpp)
-            || matches!(self.before, Some(b'[' | b'@'))
-            // A blank in the source, a comment, or another name: `from os import system as run`.
-            || self.is_indirect
-            || matches!(self.after, Some(b'\\' | b'/' | b'#' | b'(' | b'<' | b'{' | b'[' | b'`' | b'!' | b'?' | b'"' | b'\'' | b'\n' | b'\r'))
-            || STATEMENTS.contains(&self.text)
+        let is_called = match language {
+            FlowLanguage::Ruby | FlowLanguage::Cpp => true,
+            FlowLanguage::Python => matches!(self.next(), None | Some(b'(' | b'\\' | b'"' | b'\'')),
+            // The last word of an import is a call of the tables: `_ "net/http/pprof"`.
+            FlowLanguage::Go => matches!(self.next(), None | Some(b'(' | b'{' | b'[' | b'"')),
+            FlowLanguage::Java => matches!(self.next(), None | Some(b'(' | b'<')),
+            FlowLanguage::JavaScript => matches!(self.next(), None | Some(b'(' | b'`' | b'?')),
+            FlowLanguage::TypeScript | FlowLanguage::Tsx => {
+                matches!(self.next(), None | Some(b'(' | b'`' | b'?' | b'<' | b'!'))
+            }
+            FlowLanguage::C => matches!(self.next(), None | Some(b'(' | b'\\')),
+            FlowLanguage::Kotlin | FlowLanguage::Php | FlowLanguage::CSharp => {
+                matches!(self.next(), None | Some(b'\\' | b'(' | b'<' | b'{' | b'[' | b'!' | b'?' | b'"' | b'\''))
+            }
+        };
+        is_called || is_indirect(self.whole, self.start, self.end) || STATEMENTS.contains(&self.text)
     }
+
+    /// Returns the next byte behind blanks, line ends and comments. `None`: the text ends there, or is too long to say.
+    fn next(&self) -> Option<u8> {
+        /// Bytes that are searched.
+        const MOST: usize = 4096;
+        let mut at = self.end;
+        let limit = self.whole.len().min(self.end + MOST);
+        while at < limit {
+            let rest = &self.whole[at..limit];
+            at += match rest {
+                [b' ' | b'\t' | b'\r' | b'\n' | 0x0c, ..] => 1,
+                [b'/', b'*', ..] => memchr::memmem::find(rest, b"*/").map_or(rest.len(), |i| i + 2),
+                [b'/', b'/', ..] | [b'#', ..] => memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()),
+                [byte, ..] => return Some(*byte),
+                [] => return None,
+            };
+        }
+        None
+    }
+
+    /// Returns true if the first argument of the call of this word is a literal and nothing else: `open("settings.json", mode)`.
+    fn has_literal(&self, language: FlowLanguage) -> bool {
+        let rest = self.whole[self.end..].trim_ascii_start();
+        let Some(rest) = rest.strip_prefix(b"(").map(<[u8]>::trim_ascii_start) else { return false };
+        let end = match rest.first() {
+            Some(quote @ (b'"' | b'\'')) => literal_end(rest, *quote, language),
+            Some(b'0'..=b'9') => Some(rest.iter().take_while(|b| b.is_ascii_digit()).count()),
+            _ => None,
+        };
+        let next = end.and_then(|end| rest[end..].trim_ascii_start().first());
+        matches!(next, Some(b',' | b')'))
+    }
+}
+
+/// Returns the byte behind a quoted literal at the start of a text. `None`: it goes over lines, has an escape, or can contain
+/// a value.
+fn literal_end(text: &[u8], quote: u8, language: FlowLanguage) -> Option<usize> {
+    let has_values = match language {
+        FlowLanguage::Kotlin => true,
+        FlowLanguage::Php | FlowLanguage::Ruby => quote == b'"',
+        _ => false,
+    };
+    for (at, byte) in text.iter().enumerate().skip(1) {
+        match byte {
+            b'\\' | b'\n' | b'\r' => return None,
+            b'$' | b'#' | b'{' if has_values => return None,
+            // `""` may start a literal of several lines.
+            byte if *byte == quote => return (at > 1 || text.get(2) != Some(&quote)).then_some(at + 1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Returns the words of a text. A back-tick is one, too.
@@ -70,28 +146,27 @@ fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
             if let Ok(word) = std::str::from_utf8(&text[start..end])
                 && !word.is_empty()
             {
-                let before = start.checked_sub(1).map(|i| text[i]);
-                let after = text[end..].iter().copied().find(|b| !matches!(b, b' ' | b'\t'));
-                return Some(Word { text: word, before, after, is_indirect: is_indirect(text, start, end) });
+                return Some(Word { text: word, whole: text, start, end });
             }
         }
         None
     })
 }
 
-/// Returns true if a word is called by another name, or passed to what calls it: `system as run`, `exec.call(…)`,
-/// `partial(os.system, …)`, `Reflect.apply(cp.exec, …)`.
+/// Returns true if a word is called by another name, or by what it is passed to: `system as run`, `run = os.system`,
+/// `exec.call(…)`, `partial(os.system, …)`, `Reflect.apply(cp.exec, …)`, `@app.route`, `[Route]`.
 fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
+    let path = text[..start].iter().rev().take_while(|b| is_word(**b) || **b == b'.').count();
+    let before = text[..start - path].trim_ascii_end();
+    if matches!(before.last(), Some(b'@' | b'[')) {
+        return true;
+    }
     let rest = text[end..].trim_ascii_start();
     match rest.first() {
-        Some(b'a') => rest.starts_with(b"as "),
+        Some(b'a') if rest.starts_with(b"as ") => true,
         Some(b'.') => rest.starts_with(b".call(") || rest.starts_with(b".apply("),
-        Some(b',' | b')') => {
-            let path = text[..start].iter().rev().take_while(|b| is_word(**b) || **b == b'.').count();
-            let before = text[..start - path].trim_ascii_end();
-            before.ends_with(b"partial(") || before.ends_with(b"Reflect.apply(")
-        }
-        _ => false,
+        Some(b',' | b')') => before.ends_with(b"partial(") || before.ends_with(b"Reflect.apply("),
+        _ => before.ends_with(b"=") && ![b"==", b"!=", b"<=", b">="].iter().any(|end| before.ends_with(*end)),
     }
 }
 
@@ -136,11 +211,17 @@ impl<'t> Trigger<'t> {
             return true;
         }
         let mut has_weak = false;
-        for found in self.candidates(part) {
+        for (found, word) in self.candidates(part) {
             match found.role {
                 Role::Call(at) if self.has_argument(at) => return true,
-                Role::Sink(at) if self.table.sinks.get(usize::from(at)).is_none_or(reports_unknown) => return true,
-                Role::Sink(_) => has_weak = true,
+                Role::Sink(at) => {
+                    let sink = self.table.sinks.get(usize::from(at)).filter(|sink| !self.is_constant(sink, found, word));
+                    match sink {
+                        Some(sink) if reports_unknown(sink) => return true,
+                        Some(_) => has_weak = true,
+                        None => {}
+                    }
+                }
                 _ => {}
             }
         }
@@ -152,34 +233,73 @@ impl<'t> Trigger<'t> {
     /// complete a flow.
     pub fn touches(&self, part: &[u8]) -> bool {
         let counts = |p: &Pattern| !matches!(p.role, Role::Type(_) | Role::Propagator(_));
-        has_stand_in(self.language, part) || self.candidates(part).any(counts)
+        has_stand_in(self.language, part) || self.candidates(part).any(|(p, _)| counts(p))
+    }
+
+    /// Returns true if a sink gets nothing but a literal in its first argument, and data only from there.
+    fn is_constant(&self, sink: &Sink, pattern: &Pattern, word: Word<'_>) -> bool {
+        let is_absent = |place: &Place| match place {
+            Place::Arg(0) => true,
+            Place::Keyword(name) => name.split('.').next_back().is_some_and(|name| !self.words().contains(name)),
+            _ => false,
+        };
+        pattern.call && !sink.args.is_empty() && sink.args.iter().all(is_absent) && word.has_literal(self.language)
     }
 
     /// Returns the patterns that a part of the file can match.
-    fn candidates<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = &'static Pattern> + 's {
+    fn candidates<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = (&'static Pattern, Word<'s>)> + 's {
         words(part).flat_map(move |word| {
             let named = self.table.ending(word.text).iter().filter(move |p| self.may_be(p, word));
-            named.chain(self.indexed(word))
+            named.chain(self.indexed(word)).map(move |pattern| (pattern, word))
         })
     }
 
     /// Returns the patterns that an index or key of a word can match: `session.[]=()` for `session[`.
-    fn indexed(&self, word: Word<'_>) -> impl Iterator<Item = &'static Pattern> {
-        let ends: &[&str] = if word.after == Some(b'[') { &["[]", "[]="] } else { &[] };
+    fn indexed(&self, word: Word<'_>) -> impl Iterator<Item = &'static Pattern> + use<> {
+        let ends: &[&str] = if word.after() == Some(b'[') { &["[]", "[]="] } else { &[] };
         let of_word = word.text.to_owned();
         let patterns = ends.iter().flat_map(|end| self.table.ending(end));
         patterns.filter(move |p| !p.prefix.is_empty() && last_of(p.prefix) == of_word)
     }
 
     fn may_be(&self, pattern: &'static Pattern, word: Word<'_>) -> bool {
-        let is_called = !pattern.call || pattern.new || word.is_called(self.language);
-        is_called && (pattern.prefix.is_empty() || self.may_have(pattern.prefix, word))
+        let is_named = match pattern.prefix.is_empty() {
+            true => pattern.any || !self.is_of_object(word),
+            false => self.may_have(pattern.prefix, word) && !self.is_bare_member(pattern, word),
+        };
+        is_named && (!pattern.call || pattern.new || word.is_called(self.language))
+    }
+
+    /// Returns true if a word is the member of a value, and cannot be a function without a receiver: `store.session()`.
+    fn is_of_object(&self, word: Word<'_>) -> bool {
+        /// Receivers whose members are also names by themselves.
+        const GLOBALS: [&[u8]; 9] =
+            [b"self", b"this", b"window", b"globalThis", b"global", b"builtins", b"__builtins__", b"super", b"root"];
+        let has_objects = !matches!(
+            self.language,
+            FlowLanguage::Ruby | FlowLanguage::Php | FlowLanguage::C | FlowLanguage::Cpp
+        );
+        let before = &word.whole[..word.start];
+        let Some(receiver) = before.strip_suffix(b".").filter(|_| has_objects) else { return false };
+        let receiver = receiver.strip_suffix(b"?").unwrap_or(receiver);
+        let name = receiver.iter().rev().take_while(|b| is_word(**b)).count();
+        let name = &receiver[receiver.len() - name..];
+        // A class can be named with its package.
+        !word.text.starts_with(|c: char| c.is_ascii_uppercase()) && !GLOBALS.contains(&name)
+    }
+
+    /// Returns true for a word by itself where a pattern is the member of a type: a field has a receiver.
+    fn is_bare_member(&self, pattern: &Pattern, word: Word<'_>) -> bool {
+        let has_receivers = matches!(self.language, FlowLanguage::Python | FlowLanguage::Go);
+        let is_type = last_of(pattern.prefix).starts_with(|c: char| c.is_ascii_uppercase());
+        let is_quoted = matches!(word.before(), Some(b'"' | b'\''));
+        has_receivers && is_type && !pattern.call && !word.is_member() && !is_quoted
     }
 
     /// Returns true if the file can have a value or a module of this path before a word.
     fn may_have(&self, prefix: &'static str, word: Word<'_>) -> bool {
         // A snippet without imports means the usual modules, and the names of C# need no import in the file.
-        let is_member = matches!(word.before, Some(b'.' | b'>' | b':' | b'?'));
+        let is_member = word.is_member();
         if !is_member && self.language == FlowLanguage::CSharp {
             return true;
         }
@@ -209,7 +329,7 @@ impl<'t> Trigger<'t> {
         let is_of = |at: u16| self.table.types.get(usize::from(at)).is_some_and(|t| t.is == ty);
         let makes = |p: &&Pattern| matches!(p.role, Role::Type(at) if is_of(at)) && self.words().contains(p.last);
         self.table.names.iter().any(|(name, at)| is_of(*at) && self.words().contains(name))
-            || self.table.handlers.iter().any(|h| h.ty == Some(ty))
+            || self.table.handlers.iter().any(|h| h.ty == Some(ty) && self.may_have_handler(h))
             || self
                 .table
                 .patterns
@@ -228,7 +348,7 @@ impl<'t> Trigger<'t> {
     /// Returns true if the file can have data from outside.
     fn has_source(&self) -> bool {
         let is_source = |p: &Pattern| matches!(p.role, Role::Source(_));
-        *self.has_source.get_or_init(|| self.has_handler() || self.candidates(self.text).any(is_source))
+        *self.has_source.get_or_init(|| self.has_handler() || self.candidates(self.text).any(|(p, _)| is_source(p)))
     }
 
     /// Returns true if a function of the file can be one that a framework calls with data.
@@ -252,14 +372,16 @@ impl<'t> Trigger<'t> {
 
     /// Returns true if a text can be the end of a handler that returns a page. In Ruby that is its last expression.
     fn is_returned(&self, text: &[u8]) -> bool {
-        let returns = match self.language {
-            FlowLanguage::Python | FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp => {
-                words(text).any(|word| word.text == "return")
+        let returns = || words(text).any(|word| word.text == "return");
+        let is_page = |h: &&Handler| self.table.sinks.iter().any(|s| s.returns.is_some_and(|r| r == h.framework));
+        match self.language {
+            FlowLanguage::Ruby => self.words().contains("sinatra"),
+            FlowLanguage::Python => {
+                returns() && self.table.handlers.iter().filter(is_page).any(|h| self.may_have_handler(h))
             }
-            FlowLanguage::Ruby => return self.words().contains("sinatra"),
+            FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp => returns() && self.has_handler(),
             _ => false,
-        };
-        returns && self.has_handler()
+        }
     }
 
     fn words(&self) -> &Words<'t> {
@@ -271,7 +393,7 @@ impl<'t> Trigger<'t> {
         self.marks.get_or_init(|| {
             let lines = self.text.split(|b| *b == b'\n');
             let marked = lines.filter(|line| matches!(line.trim_ascii_start(), [b'@' | b'[', ..] | [b'#', b'[', ..]));
-            let inner = words(self.text).filter(|word| matches!(word.before, Some(b'@' | b'[')));
+            let inner = words(self.text).filter(|word| matches!(word.before(), Some(b'@' | b'[')));
             marked.flat_map(words).chain(inner).map(|word| word.text).collect()
         })
     }
