@@ -17,6 +17,7 @@ mod tools;
 
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::review::SCAN_STACK;
 use crate::stop::Signal;
 use calls::Calls;
 use fence::Fence;
@@ -63,7 +64,9 @@ pub fn serve(serve: Serve) -> Result<()> {
     let shared = Shared { env, config, fence, calls: Arc::clone(&calls), log, tools: tools::ALL };
     let failed = |e: std::io::Error| Error::incomplete("the server cannot be started").caused_by(&e);
     let (lines, ends) = lines::open(std::io::stdin(), std::io::stdout(), Arc::clone(&calls), log).map_err(failed)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    // Reviews run on threads of the runtime.
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.thread_stack_size(SCAN_STACK).enable_all().build().map_err(failed)?;
     let ended = runtime.block_on(until_gone(Server::new(shared), lines, ends, &calls));
     // Nothing that is left may hold the program up.
     runtime.shutdown_background();

@@ -45,6 +45,8 @@ pub use place::{Place, place};
 pub use record::{Numbers, Record, Run};
 use record::{Piece, Recorder};
 use scan::{Scan, Scanned};
+
+pub(crate) use scan::SCAN_STACK;
 use source::Part;
 use std::collections::HashSet;
 use std::path::Path;

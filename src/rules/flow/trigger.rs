@@ -215,7 +215,8 @@ impl<'t> Trigger<'t> {
             match found.role {
                 Role::Call(at) if self.has_argument(at) => return true,
                 Role::Sink(at) => {
-                    let sink = self.table.sinks.get(usize::from(at)).filter(|sink| !self.is_constant(sink, found, word));
+                    let sink =
+                        self.table.sinks.get(usize::from(at)).filter(|sink| !self.is_constant(sink, found, word));
                     match sink {
                         Some(sink) if reports_unknown(sink) => return true,
                         Some(_) => has_weak = true,
@@ -275,10 +276,8 @@ impl<'t> Trigger<'t> {
         /// Receivers whose members are also names by themselves.
         const GLOBALS: [&[u8]; 9] =
             [b"self", b"this", b"window", b"globalThis", b"global", b"builtins", b"__builtins__", b"super", b"root"];
-        let has_objects = !matches!(
-            self.language,
-            FlowLanguage::Ruby | FlowLanguage::Php | FlowLanguage::C | FlowLanguage::Cpp
-        );
+        let has_objects =
+            !matches!(self.language, FlowLanguage::Ruby | FlowLanguage::Php | FlowLanguage::C | FlowLanguage::Cpp);
         let before = &word.whole[..word.start];
         let Some(receiver) = before.strip_suffix(b".").filter(|_| has_objects) else { return false };
         let receiver = receiver.strip_suffix(b"?").unwrap_or(receiver);
