@@ -25,6 +25,7 @@ mod table;
 mod tests;
 mod trigger;
 mod value;
+mod word;
 
 use super::parse::{self, Parse};
 use crate::finding::Severity;

@@ -5,8 +5,8 @@
 
 use super::FlowLanguage;
 
-/// Keys that are data, slow expressions, comparisons of secrets.
-const SCRIPT: &[&str] = &["][", ")+", ")*", "createHmac", "signature", "Math.random", "api-key", "href"];
+/// Comparisons of secrets. Keys that are data, slow expressions and addresses of markup have functions of their own.
+const SCRIPT: &[&str] = &["createHmac", "signature", "Math.random", "api-key"];
 
 /// Memory, sizes, permissions.
 const C: &[&str] = &[
@@ -43,10 +43,10 @@ const JAVA: &[&str] = &["RestController", "ResponseBody", "\"redirect:", "Random
 const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<"];
 
 /// Parameters, expressions, numbers.
-const RUBY: &[&str] = &["params", "validates", "permit", "rand", ")+", ")*", "=~"];
+const RUBY: &[&str] = &["params", "validates", "permit", "rand", "=~"];
 
 /// Pages for developers, forms, numbers.
-const CSHARP: &[&str] = &["DeveloperExceptionPage", ".Text", "HttpPost", "Random", ")+", ")*", "ignature"];
+const CSHARP: &[&str] = &["DeveloperExceptionPage", ".Text", "HttpPost", "Random", "ignature"];
 
 /// Returns true if a text has what its lowering turns into a call of the tables.
 pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
@@ -61,8 +61,79 @@ pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
         FlowLanguage::CSharp => CSHARP,
         FlowLanguage::Go => &[],
     };
-    let is_c = matches!(language, FlowLanguage::C | FlowLanguage::Cpp);
-    words.iter().any(|w| memchr::memmem::find(text, w.as_bytes()).is_some()) || (is_c && writes_item(text))
+    let has_construct = match language {
+        FlowLanguage::C | FlowLanguage::Cpp => writes_item(text),
+        FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => {
+            writes_item_of_item(text) || has_nested_quantifier(text) || sets_address(text)
+        }
+        FlowLanguage::Ruby | FlowLanguage::CSharp => has_nested_quantifier(text),
+        FlowLanguage::Php => compares_digest(text),
+        _ => false,
+    };
+    has_construct || words.iter().any(|w| memchr::memmem::find(text, w.as_bytes()).is_some())
+}
+
+/// Returns true for a text that can compare a digest with an operator.
+fn compares_digest(text: &[u8]) -> bool {
+    let digests = [&b"hash_hmac("[..], b"crypt(", b"md5(", b"sha1(", b"hash("];
+    memchr::memmem::find(text, b"==").is_some() && digests.iter().any(|word| memchr::memmem::find(text, word).is_some())
+}
+
+/// Returns true for a text of C that can use a variable as an index or as the size of an array.
+pub(super) fn has_index(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'[', text).any(|at| {
+        let first = text[at + 1..].trim_ascii_start().first();
+        first.is_none_or(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'(' | b'*' | b'+' | b'-'))
+    })
+}
+
+/// Returns true for a text that can have an expression such as `(a+)+`: a repeated group with a repetition in it. A group that
+/// starts on another line counts.
+fn has_nested_quantifier(text: &[u8]) -> bool {
+    memchr::memchr_iter(b')', text).any(|end| {
+        let is_repeated = matches!(text.get(end + 1), Some(b'+' | b'*' | b'{'));
+        is_repeated && group_before(text, end).is_none_or(|group| group.iter().any(|b| matches!(b, b'+' | b'*' | b'{')))
+    })
+}
+
+/// Returns what stands between a closing parenthesis and the one that opens it on the same line.
+fn group_before(text: &[u8], end: usize) -> Option<&[u8]> {
+    let mut open = 1;
+    for start in (0..end).rev() {
+        match text[start] {
+            b')' => open += 1,
+            b'(' => open -= 1,
+            b'\n' | b'\r' => return None,
+            _ => {}
+        }
+        if open == 0 {
+            return text.get(start + 1..end);
+        }
+    }
+    None
+}
+
+/// Returns true for a text with `x[k][n] = …`, or with the start of one.
+fn writes_item_of_item(text: &[u8]) -> bool {
+    memchr::memmem::find_iter(text, b"][").any(|at| {
+        let line = text[at + 2..].split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
+        let Some(end) = memchr::memrchr(b']', line) else { return true };
+        let rest = line[end + 1..].trim_ascii_start();
+        rest.is_empty() || memchr::memchr(b'=', &line[..end]).is_some() || memchr::memchr(b'=', rest).is_some()
+    })
+}
+
+/// Returns true for a text that sets `href` to something else than a literal.
+fn sets_address(text: &[u8]) -> bool {
+    memchr::memmem::find_iter(text, b"href").any(|at| {
+        let rest = text[at + 4..].trim_ascii_start();
+        let Some((first, value)) = rest.split_first() else { return true };
+        match first {
+            b'=' => !matches!(value.trim_ascii_start().first(), Some(b'"' | b'\'' | b'=')),
+            b':' | b'"' | b'\'' | b'`' | b']' | b',' => true,
+            _ => false,
+        }
+    })
 }
 
 /// Returns true for a text with `x[i] = …`. A table of data, `x[] = {`, is not one.
@@ -77,6 +148,37 @@ fn writes_item(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn constructs_of_scripts_count_where_they_can_be_findings() {
+        let counts = |text: &str| has_stand_in(FlowLanguage::JavaScript, text.as_bytes());
+        for text in [
+            "o[a][b] = c;",
+            "o[a][b[c]] ||= d",
+            "o[a][\n b] = c",
+            "/^(a+)+$/",
+            "new RegExp('(\\\\w+\\\\s?)*$')",
+            "<a href={url}>",
+            "link.href = url",
+            "$(a).attr('href', u)",
+            "{ href: url }",
+        ] {
+            assert!(counts(text), "{text}");
+        }
+        for text in
+            ["f(o[a][b]);", "'a' + f(b)+c", "f(b)*2", "<a href=\"/x\">", "location.href.split('#')", "a.href === b"]
+        {
+            assert!(!counts(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_digest_that_is_compared_and_a_variable_index_count() {
+        assert!(has_stand_in(FlowLanguage::Php, b"$ok = $given === hash_hmac('sha256', $body, $key);"));
+        assert!(!has_stand_in(FlowLanguage::Php, b"$id = md5($body);"));
+        assert!(has_index(b"return names[index];") && has_index(b"char b[2 + n], c[n];"));
+        assert!(!has_index(b"char b[16]; b[0]"));
+    }
 
     #[test]
     fn a_write_to_an_item_is_not_a_table_of_data() {

@@ -499,7 +499,7 @@ impl Run<'_> {
 }
 
 /// Compares a constant with the words of the tables: `True` is `true`, `None` is `null`.
-fn same(table: &str, written: &str) -> bool {
+pub(super) fn same(table: &str, written: &str) -> bool {
     let plain = |s: &str| match s {
         "None" | "nil" | "NULL" | "undefined" => "null".to_owned(),
         "True" | "False" | "TRUE" | "FALSE" => s.to_ascii_lowercase(),

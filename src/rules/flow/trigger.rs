@@ -4,16 +4,14 @@
 //! has the word before the last one (`requests` of `requests.get()`), or a word that makes a value of that type. A sink that
 //! gets nothing but a literal does not count.
 
-use super::prefilter::has_stand_in;
+use super::prefilter::{has_index, has_stand_in};
+use super::sink::same;
 use super::table::{Condition, Handler, Pattern, Place, Role, Sink, Table};
+use super::word::{Word, is_indirect, words};
 use super::{FlowLanguage, is_word};
 use foldhash::fast::RandomState;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
-
-/// Words that call without parentheses.
-const STATEMENTS: [&str; 9] =
-    ["die", "echo", "exit", "include", "include_once", "print", "require", "require_once", "return"];
 
 /// Words of a module: it names what it uses.
 const IMPORTS: [&str; 8] = ["import", "require", "using", "use", "include", "from", "package", "export"];
@@ -35,141 +33,6 @@ fn reports_unknown(sink: &Sink) -> bool {
     sink.unknown != Some(false)
 }
 
-/// A word of a text, and the bytes around it.
-#[derive(Clone, Copy)]
-struct Word<'t> {
-    text: &'t str,
-    /// The text that contains it, and its bytes there.
-    whole: &'t [u8],
-    start: usize,
-    end: usize,
-}
-
-impl<'t> Word<'t> {
-    fn before(&self) -> Option<u8> {
-        self.start.checked_sub(1).map(|i| self.whole[i])
-    }
-
-    /// Returns the next byte that is not a blank.
-    fn after(&self) -> Option<u8> {
-        self.whole[self.end..].iter().copied().find(|b| !matches!(b, b' ' | b'\t'))
-    }
-
-    /// Returns true if the word is the name of a member.
-    fn is_member(&self) -> bool {
-        matches!(self.before(), Some(b'.' | b'>' | b':' | b'?'))
-    }
-
-    /// Returns true if the word can be called here.
-    fn is_called(&self, language: FlowLanguage) -> bool {
-        let is_called = match language {
-            FlowLanguage::Ruby | FlowLanguage::Cpp => true,
-            FlowLanguage::Python => matches!(self.next(), None | Some(b'(' | b'\\' | b'"' | b'\'')),
-            // The last word of an import is a call of the tables: `_ "net/http/pprof"`.
-            FlowLanguage::Go => matches!(self.next(), None | Some(b'(' | b'{' | b'[' | b'"')),
-            FlowLanguage::Java => matches!(self.next(), None | Some(b'(' | b'<')),
-            FlowLanguage::JavaScript => matches!(self.next(), None | Some(b'(' | b'`' | b'?')),
-            FlowLanguage::TypeScript | FlowLanguage::Tsx => {
-                matches!(self.next(), None | Some(b'(' | b'`' | b'?' | b'<' | b'!'))
-            }
-            FlowLanguage::C => matches!(self.next(), None | Some(b'(' | b'\\')),
-            FlowLanguage::Kotlin | FlowLanguage::Php | FlowLanguage::CSharp => {
-                matches!(self.next(), None | Some(b'\\' | b'(' | b'<' | b'{' | b'[' | b'!' | b'?' | b'"' | b'\''))
-            }
-        };
-        is_called || is_indirect(self.whole, self.start, self.end) || STATEMENTS.contains(&self.text)
-    }
-
-    /// Returns the next byte behind blanks, line ends and comments. `None`: the text ends there, or is too long to say.
-    fn next(&self) -> Option<u8> {
-        /// Bytes that are searched.
-        const MOST: usize = 4096;
-        let mut at = self.end;
-        let limit = self.whole.len().min(self.end + MOST);
-        while at < limit {
-            let rest = &self.whole[at..limit];
-            at += match rest {
-                [b' ' | b'\t' | b'\r' | b'\n' | 0x0c, ..] => 1,
-                [b'/', b'*', ..] => memchr::memmem::find(rest, b"*/").map_or(rest.len(), |i| i + 2),
-                [b'/', b'/', ..] | [b'#', ..] => memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()),
-                [byte, ..] => return Some(*byte),
-                [] => return None,
-            };
-        }
-        None
-    }
-
-    /// Returns true if the first argument of the call of this word is a literal and nothing else: `open("settings.json", mode)`.
-    fn has_literal(&self, language: FlowLanguage) -> bool {
-        let rest = self.whole[self.end..].trim_ascii_start();
-        let Some(rest) = rest.strip_prefix(b"(").map(<[u8]>::trim_ascii_start) else { return false };
-        let end = match rest.first() {
-            Some(quote @ (b'"' | b'\'')) => literal_end(rest, *quote, language),
-            Some(b'0'..=b'9') => Some(rest.iter().take_while(|b| b.is_ascii_digit()).count()),
-            _ => None,
-        };
-        let next = end.and_then(|end| rest[end..].trim_ascii_start().first());
-        matches!(next, Some(b',' | b')'))
-    }
-}
-
-/// Returns the byte behind a quoted literal at the start of a text. `None`: it goes over lines, has an escape, or can contain
-/// a value.
-fn literal_end(text: &[u8], quote: u8, language: FlowLanguage) -> Option<usize> {
-    let has_values = match language {
-        FlowLanguage::Kotlin => true,
-        FlowLanguage::Php | FlowLanguage::Ruby => quote == b'"',
-        _ => false,
-    };
-    for (at, byte) in text.iter().enumerate().skip(1) {
-        match byte {
-            b'\\' | b'\n' | b'\r' => return None,
-            b'$' | b'#' | b'{' if has_values => return None,
-            // `""` may start a literal of several lines.
-            byte if *byte == quote => return (at > 1 || text.get(2) != Some(&quote)).then_some(at + 1),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Returns the words of a text. A back-tick is one, too.
-fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
-    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at < text.len() {
-            let start = at;
-            let len = text[start..].iter().take_while(|b| is_word(**b)).count();
-            at += len.max(1);
-            let end = if len == 0 && text[start] == b'`' { start + 1 } else { start + len };
-            if let Ok(word) = std::str::from_utf8(&text[start..end])
-                && !word.is_empty()
-            {
-                return Some(Word { text: word, whole: text, start, end });
-            }
-        }
-        None
-    })
-}
-
-/// Returns true if a word is called by another name, or by what it is passed to: `system as run`, `run = os.system`,
-/// `exec.call(…)`, `partial(os.system, …)`, `Reflect.apply(cp.exec, …)`, `@app.route`, `[Route]`.
-fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
-    let path = text[..start].iter().rev().take_while(|b| is_word(**b) || **b == b'.').count();
-    let before = text[..start - path].trim_ascii_end();
-    if matches!(before.last(), Some(b'@' | b'[')) {
-        return true;
-    }
-    let rest = text[end..].trim_ascii_start();
-    match rest.first() {
-        Some(b'a') if rest.starts_with(b"as ") => true,
-        Some(b'.') => rest.starts_with(b".call(") || rest.starts_with(b".apply("),
-        Some(b',' | b')') => before.ends_with(b"partial(") || before.ends_with(b"Reflect.apply("),
-        _ => before.ends_with(b"=") && ![b"==", b"!=", b"<=", b">="].iter().any(|end| before.ends_with(*end)),
-    }
-}
-
 /// A file whose words decide which parts of it can complete a flow. A change can have thousands of parts, so the words are
 /// collected once.
 #[derive(Debug)]
@@ -183,6 +46,7 @@ pub struct Trigger<'t> {
     types: RefCell<HashMap<&'static str, bool>>,
     has_source: OnceCell<bool>,
     has_handler: OnceCell<bool>,
+    expressions: RefCell<HashMap<&'static str, Option<regex::Regex>>>,
 }
 
 impl<'t> Trigger<'t> {
@@ -197,6 +61,7 @@ impl<'t> Trigger<'t> {
             types: RefCell::default(),
             has_source: OnceCell::new(),
             has_handler: OnceCell::new(),
+            expressions: RefCell::default(),
         }
     }
 
@@ -213,7 +78,7 @@ impl<'t> Trigger<'t> {
         let mut has_weak = false;
         for (found, word) in self.candidates(part) {
             match found.role {
-                Role::Call(at) if self.has_argument(at) => return true,
+                Role::Call(at) if self.may_hold(at, word) => return true,
                 Role::Sink(at) => {
                     let sink =
                         self.table.sinks.get(usize::from(at)).filter(|sink| !self.is_constant(sink, found, word));
@@ -227,7 +92,8 @@ impl<'t> Trigger<'t> {
             }
         }
         // The other sinks need data from outside. The result of a handler is a page.
-        has_weak && self.has_source() || self.is_returned(part)
+        let has_item = || matches!(self.language, FlowLanguage::C | FlowLanguage::Cpp) && has_index(part);
+        (has_weak || has_item()) && self.has_source() || self.is_returned(part)
     }
 
     /// Returns true if a part has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
@@ -244,7 +110,10 @@ impl<'t> Trigger<'t> {
             Place::Keyword(name) => name.split('.').next_back().is_some_and(|name| !self.words().contains(name)),
             _ => false,
         };
-        pattern.call && !sink.args.is_empty() && sink.args.iter().all(is_absent) && word.has_literal(self.language)
+        pattern.call
+            && !sink.args.is_empty()
+            && sink.args.iter().all(is_absent)
+            && word.literal(self.language).is_some()
     }
 
     /// Returns the patterns that a part of the file can match.
@@ -268,7 +137,12 @@ impl<'t> Trigger<'t> {
             true => pattern.any || !self.is_of_object(word),
             false => self.may_have(pattern.prefix, word) && !self.is_bare_member(pattern, word),
         };
-        is_named && (!pattern.call || pattern.new || word.is_called(self.language))
+        let is_used = match (pattern.call, pattern.new) {
+            (true, true) => word.is_made(self.language),
+            (true, false) => word.is_called(self.language),
+            (false, _) => true,
+        };
+        is_named && is_used
     }
 
     /// Returns true if a word is the member of a value, and cannot be a function without a receiver: `store.session()`.
@@ -337,11 +211,39 @@ impl<'t> Trigger<'t> {
                 .any(|p| p.prefix.is_empty() || self.has_value_of(p.prefix, levels))
     }
 
-    /// Returns false if a call of interest needs an argument that is a name, such as `parseInt` of `map(parseInt)`, and the file
-    /// does not have that.
-    fn has_argument(&self, call: u16) -> bool {
-        let conditions = self.table.calls.get(usize::from(call)).map_or(&[][..], |call| call.when);
-        conditions.iter().filter_map(name_of).all(|name| self.words().contains(name))
+    /// Returns false if the conditions of a call of interest do not hold for its first argument, as far as the text shows that.
+    fn may_hold(&self, call: u16, word: Word<'_>) -> bool {
+        let Some(call) = self.table.calls.get(usize::from(call)) else { return true };
+        let is_direct = !is_indirect(word.whole, word.start, word.end);
+        call.when.iter().all(|condition| {
+            let needed = condition.text.and_then(needed_word);
+            let is_first = is_direct && condition.arg == Some(Place::Arg(0)) && condition.element.is_none();
+            needed.is_none_or(|name| self.words().contains(name)) && (!is_first || self.may_hold_first(condition, word))
+        })
+    }
+
+    /// Returns false if a condition on the first argument of a call does not hold.
+    fn may_hold_first(&self, condition: &'static Condition, word: Word<'_>) -> bool {
+        let start = condition.text.and_then(|text| text.strip_prefix('^')).and_then(needed_word);
+        if let (Some(start), Some(arguments)) =
+            (start.filter(|start| starts_with_word(condition, start)), word.arguments())
+            && !arguments.is_empty()
+            && !matches!(arguments.first(), Some(b'/' | b'#'))
+            && !arguments.starts_with(start.as_bytes())
+        {
+            return false;
+        }
+        let asks = condition.values.is_some() || condition.pattern.is_some();
+        let Some(literal) = word.literal(self.language).filter(|_| asks) else { return true };
+        condition.values.is_none_or(|values| values.iter().any(|value| same(value, &literal)))
+            && condition.pattern.is_none_or(|pattern| self.fits(pattern, &literal))
+    }
+
+    /// Returns true if an expression of the tables matches a text.
+    fn fits(&self, pattern: &'static str, text: &str) -> bool {
+        let mut expressions = self.expressions.borrow_mut();
+        let expression = expressions.entry(pattern).or_insert_with(|| regex::Regex::new(pattern).ok());
+        expression.as_ref().is_none_or(|expression| expression.is_match(text))
     }
 
     /// Returns true if the file can have data from outside.
@@ -359,14 +261,26 @@ impl<'t> Trigger<'t> {
     fn may_have_handler(&self, h: &Handler) -> bool {
         let marks = [h.decorator, h.annotation, h.class_annotation];
         // A snippet of C# is read as a part of the usual class.
-        let base = if self.language == FlowLanguage::CSharp { &[][..] } else { h.base };
+        let is_snippet = self.language == FlowLanguage::CSharp && !self.words().contains("class");
+        let base = if is_snippet { &[][..] } else { h.base };
         let words = [h.callee, base, h.function, h.returns];
-        let parameters = [h.param_type, h.param_name];
-        let has_parameter =
-            parameters.iter().all(|n| n.is_empty()) || parameters.iter().any(|n| has_any(self.words(), n));
+        let has_parameter = h.param_type.is_empty() && h.param_name.is_empty()
+            || has_any(self.words(), h.param_type)
+            || h.param_name.iter().any(|name| self.has_parameter(name));
         has_parameter
             && marks.iter().all(|names| names.is_empty() || has_any(self.marks(), names))
             && words.iter().all(|names| names.is_empty() || has_any(self.words(), names))
+    }
+
+    /// Returns true if the file can have a parameter of this name: it is a word between parentheses that a body follows.
+    fn has_parameter(&self, name: &str) -> bool {
+        self.words().contains(name)
+            && match self.language {
+                FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx | FlowLanguage::Python => {
+                    memchr::memmem::find_iter(self.text, name).any(|at| is_parameter(self.text, at, name.len()))
+                }
+                _ => true,
+            }
     }
 
     /// Returns true if a text can be the end of a handler that returns a page. In Ruby that is its last expression.
@@ -398,18 +312,182 @@ impl<'t> Trigger<'t> {
     }
 }
 
+/// Returns true if a word of Python or JavaScript can be the name of a parameter: `=>` or a brace follows it or its parentheses,
+/// or `def` stands before those. In doubt, it is one.
+fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
+    /// Bytes of a list of parameters that are searched in each direction.
+    const MOST: usize = 2000;
+    let end = at + len;
+    let is_inside = |b: Option<&u8>| b.is_some_and(|b| is_word(*b));
+    if is_inside(text.get(end)) || is_inside(at.checked_sub(1).and_then(|i| text.get(i))) {
+        return false;
+    }
+    let rest = text[end..].trim_ascii_start();
+    let line = text[..at].rsplit(|b| *b == b'\n').next().unwrap_or_default();
+    if rest.starts_with(b"=>") || memchr::memmem::find(line, b"lambda ").is_some() {
+        return true;
+    }
+    let Some(open) = opening(&text[at.saturating_sub(MOST)..at]) else { return at > MOST };
+    let before = open.trim_ascii_end();
+    let line = before.rsplit(|b| *b == b'\n').next().unwrap_or_default();
+    if [&b"def "[..], b"function"].iter().any(|word| memchr::memmem::find(line, word).is_some()) {
+        return true;
+    }
+    let Some(after) = closing(&text[end..text.len().min(end + MOST)]) else { return text.len() > end + MOST };
+    let after = after.trim_ascii_start();
+    after.starts_with(b"=>") || after.starts_with(b"{") || after.starts_with(b":")
+}
+
+/// Returns what stands before the parenthesis that is open at the end of a text.
+fn opening(text: &[u8]) -> Option<&[u8]> {
+    let mut open = 0;
+    for (at, byte) in text.iter().enumerate().rev() {
+        match byte {
+            b')' => open += 1,
+            b'(' if open == 0 => return Some(&text[..at]),
+            b'(' => open -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns what follows the parenthesis that closes the one before a text.
+fn closing(text: &[u8]) -> Option<&[u8]> {
+    let mut open = 0;
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b'(' => open += 1,
+            b')' if open == 0 => return Some(&text[at + 1..]),
+            b')' => open -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Returns true if the last word of one of some paths is among some words.
 fn has_any(words: &Words<'_>, paths: &[&'static str]) -> bool {
     paths.iter().any(|path| words.contains(last_of(path)))
 }
 
-/// Returns the name that an argument has to be: the text of the condition `^name$`.
-fn name_of(condition: &Condition) -> Option<&'static str> {
-    let name = condition.text?.strip_prefix('^')?.strip_suffix('$')?;
-    name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_').then_some(name)
+/// Returns a word that the text of an argument has if it matches an expression: `forEach` of `^[^({]*\.forEach\(`. `None`: the
+/// expression has alternatives or groups, or no word.
+fn needed_word(expression: &'static str) -> Option<&'static str> {
+    let bytes = expression.as_bytes();
+    if bytes.iter().any(|b| matches!(b, b'|' | b'?')) {
+        return None;
+    }
+    let (mut best, mut start, mut at, mut is_class) = (0..0, None, 0, false);
+    while at <= bytes.len() {
+        let byte = bytes.get(at).copied();
+        let is_letter = byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_') && !is_class;
+        match (is_letter, start) {
+            (true, None) => start = Some(at),
+            (false, Some(from)) => {
+                // The last letter can be repeated.
+                let end = if matches!(byte, Some(b'*' | b'+' | b'{')) { at - 1 } else { at };
+                if end > from && end - from > best.len() {
+                    best = from..end;
+                }
+                start = None;
+            }
+            _ => {}
+        }
+        match byte {
+            Some(b'[') => is_class = true,
+            Some(b']') => is_class = false,
+            Some(b'(') if !is_class => return None,
+            Some(b'\\') => at += 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    expression.get(best).filter(|word| word.len() > 2)
+}
+
+/// Returns true if the text of a condition is `^word$` or `^word\b`.
+fn starts_with_word(condition: &Condition, word: &str) -> bool {
+    let rest = condition.text.and_then(|text| text.strip_prefix('^')?.strip_prefix(word));
+    matches!(rest, Some("$" | "\\b"))
 }
 
 /// Returns the last word of a path: `get` of `requests.get`, `exec` of `os/exec`.
 fn last_of(path: &'static str) -> &'static str {
     path.rsplit(['.', '/', '\\', '*', '-', '(', ')']).find(|word| !word.is_empty()).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns true if a part of a file can contain a sink or a call of interest.
+    fn may_match(language: FlowLanguage, file: &str, part: &str) -> bool {
+        let text = format!("{file}\n{part}");
+        Trigger::new(language, text.as_bytes()).may_match(part.as_bytes())
+    }
+
+    #[test]
+    fn a_sink_that_gets_a_literal_does_not_count() {
+        let python = "import os, subprocess, hashlib, re";
+        for part in ["os.system(x)", "os.system('ls ' + x)", "os.system(f'ls {x}')", "os.system(\n", "run = os.system"]
+        {
+            assert!(may_match(FlowLanguage::Python, python, part), "{part}");
+        }
+        assert!(!may_match(FlowLanguage::Python, python, "os.system('ls')"));
+    }
+
+    #[test]
+    fn a_call_counts_if_its_conditions_can_hold_for_a_literal() {
+        let python = "import hashlib, re";
+        assert!(may_match(FlowLanguage::Python, python, "re.compile(r'^(\\w+)+$')"));
+        assert!(!may_match(FlowLanguage::Python, python, "re.compile(r'^(\\w+)$')"));
+        assert!(may_match(FlowLanguage::JavaScript, "", "a.forEach(async (b) => {})"));
+        assert!(may_match(FlowLanguage::JavaScript, "async function f() {}", "a.forEach(\n"));
+        assert!(!may_match(FlowLanguage::JavaScript, "async function f() {}", "a.forEach((b) => {})"));
+    }
+
+    #[test]
+    fn the_member_of_a_value_is_not_a_function_without_a_receiver() {
+        let express = "const session = require('express-session');";
+        assert!(may_match(FlowLanguage::JavaScript, express, "app.use(session({ resave: false }))"));
+        assert!(!may_match(FlowLanguage::JavaScript, "import { store } from './store';", "store.session({})"));
+    }
+
+    #[test]
+    fn a_parameter_has_a_body_behind_its_parentheses() {
+        let is_parameter = |text: &str| {
+            let at = text.find("req").unwrap();
+            is_parameter(text.as_bytes(), at, 3)
+        };
+        for text in [
+            "app.get('/', (req, res) => {})",
+            "req => req.body",
+            "function f(a, { req }) {}",
+            "handler(req: Request): void {}",
+            "def view(self, req, *args):\n    pass",
+            "def view(\n    req,\n):\n    pass",
+            "view = lambda req: req.GET",
+        ] {
+            assert!(is_parameter(text), "{text}");
+        }
+        for text in ["f(req);", "const req = 1;", "# the req of a client\n"] {
+            assert!(!is_parameter(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_needed_word_of_an_expression_is_in_every_match() {
+        for (expression, word) in [
+            ("^async\\b", Some("async")),
+            ("^parseInt$", Some("parseInt")),
+            ("^[^({]*\\.forEach\\(", Some("forEach")),
+            ("abcd*e", Some("abc")),
+            ("a|bcd", None),
+            ("(?i)abc", None),
+            ("[abc]+", None),
+        ] {
+            assert_eq!(needed_word(expression), word, "{expression}");
+        }
+    }
 }
