@@ -96,11 +96,16 @@ impl<'t> Trigger<'t> {
         (has_weak || has_item()) && self.has_source() || self.is_returned(part)
     }
 
-    /// Returns true if a part has a word of a source, a sink, a sanitizer, a check or a call of interest: a change of it can
-    /// complete a flow.
-    pub fn touches(&self, part: &[u8]) -> bool {
-        let counts = |p: &Pattern| !matches!(p.role, Role::Type(_) | Role::Propagator(_));
-        has_stand_in(self.language, part) || self.candidates(part).any(|(p, _)| counts(p))
+    /// Returns true if a part has a word of a source: a change that adds it can complete a flow to an unchanged sink.
+    pub fn has_source_in(&self, part: &[u8]) -> bool {
+        self.candidates(part).any(|(p, _)| matches!(p.role, Role::Source(_)))
+    }
+
+    /// Returns true if a part has a word of a sanitizer, a check or a call of interest: a change that removes it can complete a
+    /// flow, or the conditions of a call.
+    pub fn has_protection_in(&self, part: &[u8]) -> bool {
+        let protects = |p: &Pattern| matches!(p.role, Role::Sanitizer(_) | Role::Guard(_) | Role::Call(_));
+        has_stand_in(self.language, part) || self.candidates(part).any(|(p, _)| protects(p))
     }
 
     /// Returns true if a sink gets nothing but a literal in its first argument, and data only from there.
@@ -118,10 +123,16 @@ impl<'t> Trigger<'t> {
 
     /// Returns the patterns that a part of the file can match.
     fn candidates<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = (&'static Pattern, Word<'s>)> + 's {
-        words(part).flat_map(move |word| {
+        words(part).filter(|word| self.may_name(*word)).flat_map(move |word| {
             let named = self.table.ending(word.text).iter().filter(move |p| self.may_be(p, word));
             named.chain(self.indexed(word)).map(move |pattern| (pattern, word))
         })
+    }
+
+    /// Returns true if a word is one of the tables, and not one of a comment.
+    fn may_name(&self, word: Word<'_>) -> bool {
+        let is_known = word.after() == Some(b'[') || !self.table.ending(word.text).is_empty();
+        is_known && !word.is_in_comment(self.language)
     }
 
     /// Returns the patterns that an index or key of a word can match: `session.[]=()` for `session[`.
@@ -135,7 +146,11 @@ impl<'t> Trigger<'t> {
     fn may_be(&self, pattern: &'static Pattern, word: Word<'_>) -> bool {
         let is_named = match pattern.prefix.is_empty() {
             true => pattern.any || !self.is_of_object(word),
-            false => self.may_have(pattern.prefix, word) && !self.is_bare_member(pattern, word),
+            false => {
+                self.may_have(pattern.prefix, word)
+                    && !self.is_bare_member(pattern, word)
+                    && self.may_be_received(pattern, word)
+            }
         };
         let is_used = match (pattern.call, pattern.new) {
             (true, true) => word.is_made(self.language),
@@ -152,13 +167,38 @@ impl<'t> Trigger<'t> {
             [b"self", b"this", b"window", b"globalThis", b"global", b"builtins", b"__builtins__", b"super", b"root"];
         let has_objects =
             !matches!(self.language, FlowLanguage::Ruby | FlowLanguage::Php | FlowLanguage::C | FlowLanguage::Cpp);
-        let before = &word.whole[..word.start];
-        let Some(receiver) = before.strip_suffix(b".").filter(|_| has_objects) else { return false };
-        let receiver = receiver.strip_suffix(b"?").unwrap_or(receiver);
-        let name = receiver.iter().rev().take_while(|b| is_word(**b)).count();
-        let name = &receiver[receiver.len() - name..];
+        let Some(name) = word.receiver().filter(|_| has_objects) else { return false };
         // A class can be named with its package.
         !word.text.starts_with(|c: char| c.is_ascii_uppercase()) && !GLOBALS.contains(&name)
+    }
+
+    /// Returns false if the receiver of a member is another one than that of a pattern: `tool.run()` is not `app.run()` if no
+    /// line gives `tool` a value or a type. Only in languages whose declarations show that.
+    fn may_be_received(&self, pattern: &'static Pattern, word: Word<'_>) -> bool {
+        let shows = matches!(
+            self.language,
+            FlowLanguage::Python | FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx
+        );
+        let Some(receiver) = word.receiver().filter(|_| shows && !pattern.any) else { return true };
+        receiver == last_of(pattern.prefix).as_bytes()
+            || self.has_maker_of(pattern.prefix, LEVELS)
+            || !receiver.is_empty() && self.is_bound(receiver)
+    }
+
+    /// Returns true if the file can give a name a value or a type, other than by an import of what has that name.
+    fn is_bound(&self, name: &[u8]) -> bool {
+        memchr::memmem::find_iter(self.text, name).any(|at| {
+            let (before, after) = (&self.text[..at], &self.text[at + name.len()..]);
+            if before.last().is_some_and(|b| is_word(*b)) || after.first().is_some_and(|b| is_word(*b)) {
+                return false;
+            }
+            let (before, after) = (before.trim_ascii_end(), after.trim_ascii_start());
+            let is_set = matches!(after.first(), Some(b'=' | b':' | b',' | b'}' | b']')) && !after.starts_with(b"==");
+            let is_next = [&b"in "[..], b"of ", b"from "].iter().any(|word| after.starts_with(word));
+            let body = after.strip_prefix(b")").map(<[u8]>::trim_ascii_start);
+            let is_parameter = body.is_some_and(|body| body.starts_with(b"=>") || body.starts_with(b"{"));
+            is_set || is_next || is_parameter || before.ends_with(b" as")
+        })
     }
 
     /// Returns true for a word by itself where a pattern is the member of a type: a field has a receiver.
@@ -188,6 +228,11 @@ impl<'t> Trigger<'t> {
         if last.is_empty() || self.words().contains(last) {
             return true;
         }
+        self.has_maker_of(path, levels)
+    }
+
+    /// Returns true if the file has a word that makes a value of a type.
+    fn has_maker_of(&self, path: &'static str, levels: u32) -> bool {
         if let Some(known) = self.types.borrow().get(path) {
             return *known;
         }
@@ -263,20 +308,48 @@ impl<'t> Trigger<'t> {
         // A snippet of C# is read as a part of the usual class.
         let is_snippet = self.language == FlowLanguage::CSharp && !self.words().contains("class");
         let base = if is_snippet { &[][..] } else { h.base };
-        let words = [h.callee, base, h.function, h.returns];
+        let words = [h.function, h.returns];
         let has_parameter = h.param_type.is_empty() && h.param_name.is_empty()
             || has_any(self.words(), h.param_type)
             || h.param_name.iter().any(|name| self.has_parameter(name));
         has_parameter
+            && (h.callee.is_empty() || h.callee.iter().any(|callee| self.may_have_callee(callee)))
+            && (base.is_empty() || base.iter().any(|base| self.has_base(base)))
             && marks.iter().all(|names| names.is_empty() || has_any(self.marks(), names))
             && words.iter().all(|names| names.is_empty() || has_any(self.words(), names))
+    }
+
+    /// Returns true if the file can pass a function to a callee, such as `web.App.get()`.
+    fn may_have_callee(&self, callee: &'static str) -> bool {
+        let callee = callee.trim_end_matches("()");
+        let (prefix, last) = callee.rsplit_once('.').unwrap_or(("", callee));
+        let is_any = prefix.starts_with('*');
+        self.words().contains(last_of(last)) && (prefix.is_empty() || is_any || self.has_value_of(prefix, LEVELS))
+    }
+
+    /// Returns true if the file can have a class that extends a class of this path.
+    fn has_base(&self, base: &'static str) -> bool {
+        let name = last_of(base);
+        self.words().contains(name)
+            && memchr::memmem::find_iter(self.text, name).any(|at| {
+                let path =
+                    self.text[..at].iter().rev().take_while(|b| is_word(**b) || matches!(b, b'.' | b'\\')).count();
+                let before = self.text[..at - path].trim_ascii_end();
+                matches!(before.last(), Some(b'(' | b':' | b',' | b'<'))
+                    || [&b"extends"[..], b"implements", b"with"].iter().any(|word| before.ends_with(word))
+            })
     }
 
     /// Returns true if the file can have a parameter of this name: it is a word between parentheses that a body follows.
     fn has_parameter(&self, name: &str) -> bool {
         self.words().contains(name)
             && match self.language {
-                FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx | FlowLanguage::Python => {
+                FlowLanguage::JavaScript
+                | FlowLanguage::TypeScript
+                | FlowLanguage::Tsx
+                | FlowLanguage::Python
+                | FlowLanguage::Go
+                | FlowLanguage::C => {
                     memchr::memmem::find_iter(self.text, name).any(|at| is_parameter(self.text, at, name.len()))
                 }
                 _ => true,
@@ -312,8 +385,8 @@ impl<'t> Trigger<'t> {
     }
 }
 
-/// Returns true if a word of Python or JavaScript can be the name of a parameter: `=>` or a brace follows it or its parentheses,
-/// or `def` stands before those. In doubt, it is one.
+/// Returns true if a word of Python, JavaScript, Go or C can be the name of a parameter: `=>` or a brace follows it or its
+/// parentheses, or `def` or `func` stands before those. In doubt, it is one.
 fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
     /// Bytes of a list of parameters that are searched in each direction.
     const MOST: usize = 2000;
@@ -330,7 +403,7 @@ fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
     let Some(open) = opening(&text[at.saturating_sub(MOST)..at]) else { return at > MOST };
     let before = open.trim_ascii_end();
     let line = before.rsplit(|b| *b == b'\n').next().unwrap_or_default();
-    if [&b"def "[..], b"function"].iter().any(|word| memchr::memmem::find(line, word).is_some()) {
+    if [&b"def "[..], b"func"].iter().any(|word| memchr::memmem::find(line, word).is_some()) {
         return true;
     }
     let Some(after) = closing(&text[end..text.len().min(end + MOST)]) else { return text.len() > end + MOST };
@@ -452,6 +525,36 @@ mod tests {
         let express = "const session = require('express-session');";
         assert!(may_match(FlowLanguage::JavaScript, express, "app.use(session({ resave: false }))"));
         assert!(!may_match(FlowLanguage::JavaScript, "import { store } from './store';", "store.session({})"));
+    }
+
+    #[test]
+    fn the_receiver_of_a_member_can_be_that_of_the_pattern() {
+        let flask = "from flask import Flask\nimport subprocess\napp = Flask(__name__)\n# the application";
+        assert!(may_match(FlowLanguage::Python, flask, "app.run(debug=True)"));
+        for part in ["application.run(debug=True)", "tool = application\ntool.run(debug=True)"] {
+            assert!(may_match(FlowLanguage::Python, "import subprocess, bottle\n# the application", part), "{part}");
+        }
+        assert!(!may_match(FlowLanguage::Python, "import tool\n# the application", "tool.run(debug=True)"));
+    }
+
+    #[test]
+    fn words_of_comments_do_not_count() {
+        let python = "import os";
+        assert!(may_match(FlowLanguage::Python, python, "f()\nos.system(x)  # why"));
+        assert!(!may_match(FlowLanguage::Python, python, "f()\n    # os.system(x)"));
+        assert!(!may_match(FlowLanguage::JavaScript, "", "// before scripts exec (they commit)"));
+    }
+
+    #[test]
+    fn a_base_and_a_callee_are_where_a_framework_is_used() {
+        let has = |language, text: &str| Trigger::new(language, text.as_bytes()).has_handler();
+        assert!(has(FlowLanguage::CSharp, "class A : Controller { public string B(string c) => c; }"));
+        assert!(!has(
+            FlowLanguage::CSharp,
+            "using Media.Controller.Library;\nclass A : Library { string B(string c) => c; }"
+        ));
+        assert!(has(FlowLanguage::JavaScript, "const app = express();\napp.get('/', f);"));
+        assert!(!has(FlowLanguage::JavaScript, "import { a } from './a';\nstore.get('/', f);"));
     }
 
     #[test]

@@ -32,6 +32,22 @@ impl<'t> Word<'t> {
         matches!(self.before(), Some(b'.' | b'>' | b':' | b'?'))
     }
 
+    /// Returns the name before the dot of a member, if there is one: `b` of `a.b.word`. `Some("")`: the member of another
+    /// expression.
+    pub(super) fn receiver(&self) -> Option<&'t [u8]> {
+        let before = self.whole[..self.start].strip_suffix(b".")?;
+        let before = before.strip_suffix(b"?").unwrap_or(before).trim_ascii_end();
+        let len = before.iter().rev().take_while(|b| is_word(**b)).count();
+        Some(&before[before.len() - len..])
+    }
+
+    /// Returns true if the line has nothing but a comment.
+    pub(super) fn is_in_comment(&self, language: FlowLanguage) -> bool {
+        let mark: &[u8] = if matches!(language, FlowLanguage::Python | FlowLanguage::Ruby) { b"#" } else { b"//" };
+        let line = memchr::memrchr2(b'\n', b'\r', &self.whole[..self.start]).map_or(0, |at| at + 1);
+        self.whole[line..self.start].trim_ascii_start().starts_with(mark)
+    }
+
     /// Returns true if the word can be called here.
     pub(super) fn is_called(&self, language: FlowLanguage) -> bool {
         let is_called = match language {
@@ -181,6 +197,7 @@ pub(super) fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
         Some(b'a') if rest.starts_with(b"as ") => true,
         Some(b'.') => rest.starts_with(b".call(") || rest.starts_with(b".apply("),
         Some(b',' | b')') => before.ends_with(b"partial(") || before.ends_with(b"Reflect.apply("),
+        Some(b'(') => false,
         _ => before.ends_with(b"=") && ![b"==", b"!=", b"<=", b">="].iter().any(|end| before.ends_with(*end)),
     }
 }

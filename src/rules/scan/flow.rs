@@ -322,8 +322,8 @@ fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
     Some(if is_tsx { FlowLanguage::Tsx } else { language })
 }
 
-/// Returns true if the change can complete a flow: it adds a sink, or it touches a source, a sanitizer or a sink of a file
-/// that has a sink.
+/// Returns true if the change can complete a flow: it adds a sink, or it adds a source or removes a sanitizer in a file that has
+/// a sink.
 fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
     let (mut size, new) = (0, Trigger::new(language, change.new.known()));
     for block in change.added() {
@@ -336,8 +336,9 @@ fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
         return false;
     }
     let old = Trigger::new(language, change.old.known());
-    let is_touched = change.added().any(|b| new.touches(b.text)) || change.removed().any(|b| old.touches(b.text));
-    is_touched && new.may_match_file()
+    let is_completed =
+        change.added().any(|b| new.has_source_in(b.text)) || change.removed().any(|b| old.has_protection_in(b.text));
+    is_completed && new.may_match_file()
 }
 
 /// Returns the text that the grammar reads, and how many bytes of the file precede it.
@@ -422,7 +423,7 @@ fn exposed<'f>(
 ) -> Vec<&'f Flow> {
     let Some(old) = change.old.whole().filter(|old| !old.is_empty()) else { return Vec::new() };
     let before = Trigger::new(language, old);
-    if !change.removed().any(|b| before.touches(b.text)) {
+    if !change.removed().any(|b| before.has_protection_in(b.text)) {
         return Vec::new();
     }
     let (text, base) = readable(languages, old);
