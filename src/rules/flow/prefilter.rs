@@ -46,7 +46,7 @@ const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<",
 const RUBY: &[&str] = &["params", "validates", "permit", "rand", "=~"];
 
 /// Pages for developers, forms, numbers.
-const CSHARP: &[&str] = &["DeveloperExceptionPage", ".Text", "HttpPost", "Random", "ignature"];
+const CSHARP: &[&str] = &["DeveloperExceptionPage", "HttpPost", "Random", "ignature"];
 
 /// Returns true if a text has what its lowering turns into a call of the tables.
 pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
@@ -66,11 +66,20 @@ pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
         FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => {
             writes_item_of_item(text) || has_nested_quantifier(text) || sets_address(text)
         }
-        FlowLanguage::Ruby | FlowLanguage::CSharp => has_nested_quantifier(text),
+        FlowLanguage::Ruby => has_nested_quantifier(text),
+        FlowLanguage::CSharp => has_nested_quantifier(text) || has_member_text(text),
         FlowLanguage::Php => compares_digest(text),
         _ => false,
     };
     has_construct || words.iter().any(|w| memchr::memmem::find(text, w.as_bytes()).is_some())
+}
+
+/// Returns true for a text with the member `Text` of a form. `System.Text.Json` and `System.Text` are names of packages.
+fn has_member_text(text: &[u8]) -> bool {
+    memchr::memmem::find_iter(text, b".Text").any(|at| {
+        let next = text.get(at + 5);
+        !text[..at].ends_with(b"System") && next.is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_')
+    })
 }
 
 /// Returns true for a text that can compare a digest with an operator.

@@ -16,6 +16,13 @@ use std::collections::{HashMap, HashSet};
 /// Words of a module: it names what it uses.
 const IMPORTS: [&str; 8] = ["import", "require", "using", "use", "include", "from", "package", "export"];
 
+/// Receivers that every object and module has: their members can be those of a base class, or names by themselves.
+const OBJECTS: [&[u8]; 10] =
+    [b"self", b"this", b"cls", b"super", b"window", b"globalThis", b"global", b"root", b"builtins", b"__builtins__"];
+
+/// Annotations of Spring and JAX-RS, of classes and methods whose result is a page or the name of one.
+const PAGES: [&str; 5] = ["Controller", "RestController", "ResponseBody", "ControllerAdvice", "Produces"];
+
 /// Levels of types that make types.
 const LEVELS: u32 = 4;
 
@@ -162,14 +169,11 @@ impl<'t> Trigger<'t> {
 
     /// Returns true if a word is the member of a value, and cannot be a function without a receiver: `store.session()`.
     fn is_of_object(&self, word: Word<'_>) -> bool {
-        /// Receivers whose members are also names by themselves.
-        const GLOBALS: [&[u8]; 9] =
-            [b"self", b"this", b"window", b"globalThis", b"global", b"builtins", b"__builtins__", b"super", b"root"];
         let has_objects =
             !matches!(self.language, FlowLanguage::Ruby | FlowLanguage::Php | FlowLanguage::C | FlowLanguage::Cpp);
         let Some(name) = word.receiver().filter(|_| has_objects) else { return false };
         // A class can be named with its package.
-        !word.text.starts_with(|c: char| c.is_ascii_uppercase()) && !GLOBALS.contains(&name)
+        !word.text.starts_with(|c: char| c.is_ascii_uppercase()) && !OBJECTS.contains(&name)
     }
 
     /// Returns false if the receiver of a member is another one than that of a pattern: `tool.run()` is not `app.run()` if no
@@ -181,6 +185,7 @@ impl<'t> Trigger<'t> {
         );
         let Some(receiver) = word.receiver().filter(|_| shows && !pattern.any) else { return true };
         receiver == last_of(pattern.prefix).as_bytes()
+            || OBJECTS.contains(&receiver)
             || self.has_maker_of(pattern.prefix, LEVELS)
             || !receiver.is_empty() && self.is_bound(receiver)
     }
@@ -308,7 +313,7 @@ impl<'t> Trigger<'t> {
         // A snippet of C# is read as a part of the usual class.
         let is_snippet = self.language == FlowLanguage::CSharp && !self.words().contains("class");
         let base = if is_snippet { &[][..] } else { h.base };
-        let words = [h.function, h.returns];
+        let functions = h.function;
         let has_parameter = h.param_type.is_empty() && h.param_name.is_empty()
             || has_any(self.words(), h.param_type)
             || h.param_name.iter().any(|name| self.has_parameter(name));
@@ -316,7 +321,8 @@ impl<'t> Trigger<'t> {
             && (h.callee.is_empty() || h.callee.iter().any(|callee| self.may_have_callee(callee)))
             && (base.is_empty() || base.iter().any(|base| self.has_base(base)))
             && marks.iter().all(|names| names.is_empty() || has_any(self.marks(), names))
-            && words.iter().all(|names| names.is_empty() || has_any(self.words(), names))
+            && (functions.is_empty() || functions.iter().any(|name| self.has_function(name)))
+            && (h.returns.is_empty() || has_any(self.words(), h.returns))
     }
 
     /// Returns true if the file can pass a function to a callee, such as `web.App.get()`.
@@ -325,6 +331,22 @@ impl<'t> Trigger<'t> {
         let (prefix, last) = callee.rsplit_once('.').unwrap_or(("", callee));
         let is_any = prefix.starts_with('*');
         self.words().contains(last_of(last)) && (prefix.is_empty() || is_any || self.has_value_of(prefix, LEVELS))
+    }
+
+    /// Returns true if the file can have a function of a name, which may end with `*`.
+    fn has_function(&self, name: &'static str) -> bool {
+        let (name, is_start) = match name.strip_suffix('*') {
+            Some(start) => (start, true),
+            None => (last_of(name), false),
+        };
+        let is_name = |at: usize| {
+            let rest = &self.text[at + name.len()..];
+            let more = rest.iter().take_while(|b| is_start && is_word(**b)).count();
+            let rest = &rest[more..];
+            !at.checked_sub(1).is_some_and(|i| is_word(self.text[i]))
+                && matches!(rest.trim_ascii_start().first(), Some(b'(' | b'=' | b':' | b'<'))
+        };
+        name.is_empty() || memchr::memmem::find_iter(self.text, name).any(is_name)
     }
 
     /// Returns true if the file can have a class that extends a class of this path.
@@ -365,7 +387,9 @@ impl<'t> Trigger<'t> {
             FlowLanguage::Python => {
                 returns() && self.table.handlers.iter().filter(is_page).any(|h| self.may_have_handler(h))
             }
-            FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp => returns() && self.has_handler(),
+            FlowLanguage::Java | FlowLanguage::Kotlin => {
+                returns() && PAGES.iter().any(|word| self.words().contains(word))
+            }
             _ => false,
         }
     }
