@@ -40,6 +40,7 @@ mod structural;
 mod suppress;
 mod team;
 mod unicode;
+mod verbs;
 mod walk;
 mod weaken;
 

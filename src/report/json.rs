@@ -186,7 +186,7 @@ fn summary(review: &Review) -> wire::Summary {
         },
         (_, verdict::Verdict::Incomplete) => format!("Incomplete: {reviewed}; {found}"),
         (_, verdict::Verdict::Warn) => format!("Passed with warnings: {found}; {reviewed}"),
-        (_, verdict::Verdict::Pass) => format!("Passed: {found}; {reviewed}"),
+        (_, verdict::Verdict::Pass) => format!("Passed, {found}; {reviewed}"),
     };
     let others = [words::tests(review), words::truncated(review), words::unlisted(review), words::conventions(review)];
     let text = std::iter::once(first).chain(others.into_iter().flatten()).collect::<Vec<_>>().join("; ");

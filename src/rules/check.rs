@@ -1,11 +1,13 @@
 //! Named checks of what a rule's pattern caught: is it random, is it made up, is it a reference?
 
 use super::secret::{self, Candidate};
+use super::verbs;
 
 /// Returns true if a rule may name the check.
 pub(crate) fn is_known(name: &str) -> bool {
     name == "not-reference"
         || name == SAME_SIDES
+        || name == OTHER_COUNT
         || name.strip_prefix("entropy:").is_some_and(|b| b.parse::<f32>().is_ok())
         || secret::check(name, &Candidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
 }
@@ -16,6 +18,7 @@ pub(super) fn passes(name: &str, candidate: &Candidate<'_>) -> bool {
         Some(bits) => bits.parse().is_ok_and(|bits: f32| entropy(candidate.secret) >= bits),
         None if name == "not-reference" => !is_reference(candidate.secret),
         None if name == SAME_SIDES => has_same_sides(candidate.line),
+        None if name == OTHER_COUNT => verbs::can_differ(candidate.line),
         None => secret::check(name, candidate) == Some(true),
     }
 }
@@ -25,6 +28,8 @@ pub(super) fn passes(name: &str, candidate: &Candidate<'_>) -> bool {
 /// A regular expression cannot compare two parts of a text, and one that compares their first letters takes a millisecond to
 /// compile.
 const SAME_SIDES: &str = "same-sides";
+/// The check that a call on the line can have another number of arguments than its format string has verbs.
+const OTHER_COUNT: &str = "other-count";
 
 /// Operators and calls that compare or assign.
 const OPERATORS: [&[u8]; 13] = [
