@@ -19,6 +19,11 @@ mod needs;
 #[path = "src/rules/prefilter.rs"]
 #[expect(dead_code, reason = "the build script uses a part of it")]
 mod prefilter;
+#[path = "src/rules/needs/token.rs"]
+mod token;
+
+/// Runs of bytes of tokens that are shorter are in many lines.
+const LEAST_RUN: usize = 14;
 
 /// A file of the catalogue.
 #[derive(serde::Deserialize)]
@@ -51,6 +56,7 @@ fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=src/rules/flow/format");
     println!("cargo::rerun-if-changed=src/rules/format.rs");
     println!("cargo::rerun-if-changed=src/rules/needs/derive.rs");
+    println!("cargo::rerun-if-changed=src/rules/needs/token.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter.rs");
     println!("cargo::rerun-if-changed=src/rules/prefilter/pairs.txt");
     println!("cargo::rerun-if-changed=build.rs");
@@ -228,9 +234,13 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(out, "is_audit: {}, audit_severity: {severity},", r.profile == format::AUDIT_PROFILE)?;
     writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
     // Rules that replace harmless values before they match see another text.
-    let needs = if r.harmless.is_empty() { needs::needs(&r.pattern) } else { Vec::new() };
-    let needs: Vec<String> = needs.iter().map(|group| group_of(group)).collect();
-    writeln!(out, "needs: &[{}],", needs.join(", "))?;
+    let (needs, run) = match r.harmless.is_empty() {
+        true => (needs::needs(&r.pattern), needs::run(&r.pattern)),
+        false => (Vec::new(), 0),
+    };
+    let words: Vec<String> = needs.iter().map(|group| group_of(group)).collect();
+    let run = if run < LEAST_RUN { 0 } else { run };
+    writeln!(out, "needs: Needs {{ words: &[{}], run: {run} }},", words.join(", "))?;
     writeln!(out, "file_has: {}, file_lacks: {},", list(&r.file_has), list(&r.file_lacks))?;
     writeln!(out, "harmless: {}, guarded_by: {},", list(&r.harmless), list(&r.guarded_by))?;
     writeln!(out, "near_has: {}, near_lacks: {},", list(&r.near_has), list(&r.near_lacks))?;

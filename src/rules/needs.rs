@@ -2,32 +2,51 @@
 
 #[cfg(test)]
 mod derive;
+mod token;
 
 use std::ops::Range;
+use token::is_token;
 
-/// Groups of lowercase texts; a line needs at least one text of each group, in any case.
-pub(crate) type Needs = &'static [&'static [&'static [u8]]];
+/// What a line must have for a pattern to match it. The build script derives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Groups of lowercase texts; a line needs at least one text of each group, in any case.
+    pub(crate) words: &'static [&'static [&'static [u8]]],
+    /// Bytes of tokens in a row; 0: not worth the search.
+    pub(crate) run: u16,
+}
+
+impl Needs {
+    /// Those of a pattern that is always tried.
+    pub(crate) const NONE: Self = Self { words: &[], run: 0 };
+}
 
 /// The part of a text that was looked at last, in lowercase.
 #[derive(Debug, Default)]
 pub(super) struct Lowered {
     window: Range<usize>,
     text: Vec<u8>,
+    /// The longest run of bytes of tokens.
+    run: usize,
 }
 
 impl Lowered {
     /// Returns true if a part of a text has what a pattern needs. All calls are about the same text.
     pub(super) fn meets(&mut self, needs: Needs, text: &[u8], window: &Range<usize>) -> bool {
-        if needs.is_empty() {
+        if needs == Needs::NONE {
             return true;
         }
         if self.window != *window {
             self.text.clear();
             self.text.extend(text[window.clone()].iter().map(u8::to_ascii_lowercase));
             self.window = window.clone();
+            self.run = self.text.split(|b| !is_token(*b)).map(<[u8]>::len).max().unwrap_or(0);
+        }
+        if self.run < usize::from(needs.run) {
+            return false;
         }
         let has = |word: &&[u8]| memchr::memmem::find(&self.text, word).is_some();
-        needs.iter().all(|group| group.iter().any(has))
+        needs.words.iter().all(|group| group.iter().any(has))
     }
 }
 
@@ -62,8 +81,17 @@ mod tests {
     fn the_case_of_letters_does_not_count_and_each_window_is_read_anew() {
         let text = b"aB = EVAL(x)\n";
         let mut lowered = Lowered::default();
-        assert!(lowered.meets(&[&[b"eval("], &[b"ab", b"zz"]], text, &(0..text.len())));
-        assert!(!lowered.meets(&[&[b"ab"]], text, &(3..text.len())));
-        assert!(lowered.meets(&[], text, &(0..0)));
+        let words = |words| Needs { words, run: 0 };
+        assert!(lowered.meets(words(&[&[b"eval("], &[b"ab", b"zz"]]), text, &(0..text.len())));
+        assert!(!lowered.meets(words(&[&[b"ab"]]), text, &(3..text.len())));
+        assert!(lowered.meets(Needs::NONE, text, &(0..0)));
+    }
+
+    #[test]
+    fn a_token_of_the_needed_length_is_on_the_line() {
+        let text = b"key = 'abcdefgh01234567.x'";
+        let mut lowered = Lowered::default();
+        assert!(lowered.meets(Needs { words: &[], run: 16 }, text, &(0..text.len())));
+        assert!(!lowered.meets(Needs { words: &[], run: 17 }, text, &(0..text.len())));
     }
 }

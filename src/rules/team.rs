@@ -11,6 +11,7 @@ use super::check;
 use super::format::{self, Fault};
 use super::language::Languages;
 use super::lexer::Place;
+use super::needs::Needs;
 use super::prefilter::{Prefilter, Tables};
 use super::structural::{self, StructuralRule};
 use super::walk::Compiled;
@@ -205,7 +206,7 @@ pub(super) fn convert(r: &format::Rule) -> Rule {
         is_audit: r.profile == format::AUDIT_PROFILE,
         audit_severity: r.audit_severity.as_deref().and_then(Severity::parse),
         pattern: text(&r.pattern),
-        needs: &[],
+        needs: Needs::NONE,
         not_pattern: list(&r.not_pattern),
         harmless: list(&r.harmless),
         guarded_by: list(&r.guarded_by),

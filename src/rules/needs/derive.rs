@@ -1,5 +1,6 @@
 //! Derives from a pattern the texts without which it cannot match. The build script uses it.
 
+use super::token::is_token;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
@@ -22,6 +23,55 @@ pub(super) fn needs(pattern: &str) -> Vec<Group> {
     groups.dedup();
     groups.truncate(GROUPS);
     groups
+}
+
+/// Returns how many bytes of tokens every match has in a row, at least: 40 of `key=[0-9a-f]{40}`. See [`is_token`].
+pub(super) fn run(pattern: &str) -> usize {
+    let parser = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern);
+    parser.map_or(0, |hir| token_len(&hir).unwrap_or_else(|| longest(&hir)))
+}
+
+/// Returns the least length of the matches of an expression if they have nothing but bytes of tokens.
+fn token_len(hir: &Hir) -> Option<usize> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Some(0),
+        HirKind::Literal(literal) => literal.0.iter().all(|b| is_token(*b)).then_some(literal.0.len()),
+        HirKind::Class(Class::Bytes(class)) => {
+            class.ranges().iter().all(|r| (r.start()..=r.end()).all(is_token)).then_some(1)
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            let is_token = |c: char| u8::try_from(c).map_or(true, is_token);
+            class.ranges().iter().all(|r| (r.start()..=r.end().min('\u{ff}')).all(is_token)).then_some(1)
+        }
+        HirKind::Capture(capture) => token_len(&capture.sub),
+        HirKind::Repetition(repetition) => Some(token_len(&repetition.sub)? * repetition.min as usize),
+        HirKind::Concat(parts) => parts.iter().map(token_len).sum(),
+        HirKind::Alternation(branches) => {
+            branches.iter().map(token_len).collect::<Option<Vec<usize>>>()?.into_iter().min()
+        }
+    }
+}
+
+/// Returns the length of the longest run of bytes of tokens that every match has.
+fn longest(hir: &Hir) -> usize {
+    match hir.kind() {
+        HirKind::Capture(capture) => longest(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => longest(&repetition.sub),
+        HirKind::Alternation(branches) => {
+            branches.iter().map(|branch| token_len(branch).unwrap_or_else(|| longest(branch))).min().unwrap_or(0)
+        }
+        HirKind::Concat(parts) => {
+            let (mut most, mut open) = (0, 0);
+            for part in parts {
+                match token_len(part) {
+                    Some(len) => open += len,
+                    None => (most, open) = (most.max(open).max(longest(part)), 0),
+                }
+            }
+            most.max(open)
+        }
+        _ => 0,
+    }
 }
 
 /// Returns the length of the shortest text of a group.
@@ -141,5 +191,21 @@ mod tests {
         assert_eq!(shown(r"[a-z]+x?"), Vec::<String>::new());
         assert_eq!(shown(r"(?:one)?(?:two|\d)three{2,}"), ["thre", "e"]);
         assert_eq!(shown(r"a(?:b|)c"), ["abc|ac"]);
+    }
+
+    #[test]
+    fn the_longest_run_of_every_match_is_needed() {
+        for (pattern, len) in [
+            (r"\b(?P<secret>ATTA[0-9a-f]{64}[0-9A-F]{8})\b", 76),
+            (r"(?:^|[^.])(?P<secret>[MN][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,38})(?:\W|$)", 27),
+            (r"(?i)key\s*[:=]\s*[a-z]{12}(?:x|yy){2}", 14),
+            (r"a{20}|b{10}", 10),
+            (r"a{20}|.", 0),
+            (r"(?:a{20})?b", 1),
+            (r"[^a]{30}", 0),
+            (r"\S{40}", 0),
+        ] {
+            assert_eq!(run(pattern), len, "{pattern}");
+        }
     }
 }

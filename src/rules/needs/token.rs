@@ -1,0 +1,6 @@
+//! Which bytes keys and tokens consist of. The build script uses it, too.
+
+/// Returns true for a byte of keys and tokens, and for one of a character beyond ASCII.
+pub(super) fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'=') || byte >= 0x80
+}
