@@ -43,7 +43,7 @@ pub(super) fn changed(cx: &Context<'_>, line: &Line) -> Option<Named> {
     let files: Vec<usize> = all.iter().map(|(file, ..)| *file).collect();
     let path = |file: usize| cx.group.files[file].path();
     let usage = Usage { line, symbols: &symbols, word };
-    let chosen = match all.iter().all(|(_, other, _)| *other == name) {
+    let chosen = match all.iter().all(|(_, other, _)| *other == name) && !usage.is_local() {
         true => usage.meant(&files.iter().map(|file| path(*file)).collect::<Vec<_>>()),
         false => None,
     };
@@ -91,6 +91,18 @@ impl Usage<'_> {
         let is_beside = |path: &RepoPath| folder(path) == folder(&self.line.file);
         let is_packaged = PACKAGED.iter().any(|end| self.line.file.as_bytes().ends_with(end.as_bytes()));
         if is_packaged { only(&is_beside) } else { None }
+    }
+
+    /// Returns true if the name is that of a parameter or local variable in the line.
+    fn is_local(&self) -> bool {
+        let number = self.line.number.get();
+        let all = self.symbols.uses.iter().chain(&self.symbols.mentions);
+        let mut here = all.filter(|u| u.line == number && u.name == self.word).peekable();
+        match here.peek() {
+            Some(_) => here.all(|u| self.symbols.is_local(&self.line.file, u)),
+            // A macro or a text: its names are no uses.
+            None => self.qualifier().is_none() && self.symbols.is_bound(self.word, number),
+        }
     }
 
     /// Returns true if the file of the line defines the name, too, where the line can use it.
