@@ -41,7 +41,7 @@ pub(crate) use files::Files;
 pub(crate) use governing::team::team_rules;
 use models::Asked;
 pub(crate) use models::heard;
-pub use place::{Place, place};
+pub use place::{Place, Remote, place, remotes};
 pub use record::{Numbers, Record, Run};
 use record::{Piece, Recorder};
 use scan::{Scan, Scanned};
