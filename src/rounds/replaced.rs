@@ -1,7 +1,7 @@
 //! Whether the uncommitted change of an earlier round was replaced by another one: moved to a patch file or to another
 //! worktree, or given up. Its findings are gone with it, which does not fix them. Pure.
 
-use super::compare::look::Look;
+use super::compare::look::{Aside, Look};
 use crate::diff::{FileChange, LineKind, RepoPath, patch};
 use crate::wire::SourceKind;
 use std::collections::HashSet;
@@ -25,9 +25,26 @@ pub(super) fn is_replaced(before: &[u8], now: &[u8], look: &dyn Look) -> bool {
     if before.is_empty() || now.is_empty() {
         return false;
     }
+    // A new file can be renamed and fixed, or be ignored now.
+    if added(&before).next().is_some()
+        && (added(&now).next().is_some() || added(&before).any(|path| is_there(path, look)))
+    {
+        return false;
+    }
     let (old, new) = (paths(&before), paths(&now));
     let are_selected = old.iter().all(|path| look.selects(&path.to_wire()));
     are_selected && old.is_disjoint(&new) && lines(&before).is_disjoint(&lines(&now))
+}
+
+/// Returns the paths of new files.
+fn added(files: &[FileChange]) -> impl Iterator<Item = &RepoPath> {
+    let new = files.iter().filter(|file| file.entry.old.is_none());
+    new.filter_map(|file| file.entry.new.as_ref()).map(|side| &side.path)
+}
+
+/// Returns true if a file that the change does not show is in the worktree.
+fn is_there(path: &RepoPath, look: &dyn Look) -> bool {
+    !matches!(look.file(&path.to_wire(), false), Aside::Nothing)
 }
 
 /// Returns the paths of both sides of all files.
@@ -46,7 +63,6 @@ fn lines(files: &[FileChange]) -> HashSet<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::compare::look::Aside;
     use super::*;
     use crate::wire::Finding;
 
@@ -87,5 +103,11 @@ mod tests {
         assert!(!is_replaced(&change("a.py", &["count = 1"])));
         assert!(!is_replaced(&change("b.py", &["  config = load(text)"])));
         assert!(!is_replaced(""));
+        let new = |path: &str| change(path, &["count = 1"]).replace(&format!("--- a/{path}"), "--- /dev/null");
+        let new = |path: &str| new(path).replace("@@ -1,1 +1,2 @@\n a = 1\n", "@@ -0,0 +1,1 @@\n");
+        assert!(is_replaced(&new("b.py")));
+        // A new file that was renamed and fixed.
+        let of_new = |now: &str| super::is_replaced(new("a.py").as_bytes(), now.as_bytes(), &All);
+        assert!(!of_new(&new("b.py").replace("count", "total")) && of_new(&change("b.py", &["total = 12"])));
     }
 }
