@@ -164,6 +164,19 @@ impl Symbols {
         self.whole.get(name).cloned().or_else(imported).or_else(crate_or_namespace)
     }
 
+    /// Returns the functions and types of a name that a line of the file can use.
+    pub fn defined_for<'n>(&'n self, name: &'n str, line: u32) -> impl Iterator<Item = &'n Definition> {
+        let named = self.definitions.iter().filter(move |d| d.name == name);
+        let kinds = named.filter(|d| matches!(d.kind, Kind::Function | Kind::Type));
+        kinds.filter(move |d| !d.is_local || self.function_around(d).is_none_or(|outer| outer.lines.contains(&line)))
+    }
+
+    /// Returns the innermost function or test around a definition.
+    fn function_around(&self, definition: &Definition) -> Option<&Definition> {
+        let mut outer = self.enclosing(*definition.lines.start());
+        outer.find(|o| matches!(o.kind, Kind::Function | Kind::Test) && o.lines != definition.lines)
+    }
+
     /// Returns true if a use means a parameter or local variable. Calls of Java, Kotlin and Ruby name methods only.
     pub fn is_local(&self, path: &RepoPath, symbol: &Use) -> bool {
         let has_methods = Grammar::of(path).is_some_and(|grammar| matches!(grammar.family, "jvm" | "ruby"));
@@ -217,6 +230,11 @@ impl Symbols {
 /// Returns true if files of this name have symbols.
 pub fn is_supported(path: &RepoPath) -> bool {
     Grammar::of(path).is_some()
+}
+
+/// Returns true if each file of the language has names of its own, and gets others by imports only.
+pub fn has_own_names(path: &RepoPath) -> bool {
+    Grammar::of(path).is_some_and(|grammar| matches!(grammar.family, "python" | "script"))
 }
 
 /// Returns true if a name that one file defines can be used in the other.

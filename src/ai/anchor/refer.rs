@@ -8,7 +8,7 @@ use super::text::identifiers;
 use super::{Context, Files};
 use crate::ai::related::{imports, stem};
 use crate::diff::RepoPath;
-use crate::symbols::{self, Kind, Symbols};
+use crate::symbols::{self, Symbols};
 use std::sync::Arc;
 
 /// Bytes of a name that connects two lines, at least.
@@ -107,16 +107,7 @@ impl Usage<'_> {
 
     /// Returns true if the file of the line defines the name, too, where the line can use it.
     fn is_defined_here(&self) -> bool {
-        let number = self.line.number.get();
-        let is_reached = |d: &&symbols::Definition| {
-            let around = self
-                .symbols
-                .enclosing(*d.lines.start())
-                .find(|outer| matches!(outer.kind, Kind::Function | Kind::Test) && outer.lines != d.lines);
-            !d.is_local || around.is_none_or(|outer| outer.lines.contains(&number))
-        };
-        let is_it = |d: &&symbols::Definition| d.name == self.word && matches!(d.kind, Kind::Function | Kind::Type);
-        self.symbols.definitions.iter().filter(is_it).any(|d| is_reached(&d))
+        self.symbols.defined_for(self.word, self.line.number.get()).next().is_some()
     }
 
     /// Returns the name at the definition of what stands before the name: `store` of `store.load()`.

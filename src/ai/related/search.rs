@@ -63,6 +63,8 @@ struct Hit {
     owner: String,
     /// The modules that the qualifier of a use belongs to.
     qualified: Option<BTreeSet<String>>,
+    /// A use that means a definition of the same file.
+    is_own: bool,
     /// The line of the use, or the first line of the definition.
     line: u32,
     is_test: bool,
@@ -348,6 +350,7 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
         signature: None,
         owner: String::new(),
         qualified: None,
+        is_own: false,
         line,
         is_test,
         usage: Usage::Mention,
@@ -377,10 +380,10 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
         hits.bases.entry(d.name.clone()).or_default().extend(d.bases.iter().cloned());
     }
     // A name that a file imports under another name can also be a definition of its own.
-    let is_own =
+    let is_defined =
         |name: &str| symbols.renamed.values().any(|n| n == name) && symbols.definitions.iter().any(|d| d.name == name);
     let is_changed = |u: &&Use| {
-        changed.contains(symbols.original(&u.name)) && (symbols.original(&u.name) != u.name || !is_own(&u.name))
+        changed.contains(symbols.original(&u.name)) && (symbols.original(&u.name) != u.name || !is_defined(&u.name))
     };
     let all = symbols.uses.iter().chain(&symbols.mentions).filter(is_changed);
     let mut uses: Vec<&Use> = all.filter(|u| !symbols.is_local(path, u)).collect();
@@ -397,6 +400,7 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
             signature: None,
             owner: String::new(),
             qualified: symbols.modules_of(path, u),
+            is_own: is_own(path, symbols, u),
             line: u.line,
             is_test,
             usage: if u.usage == Usage::Type && function.is_none() { Usage::Mention } else { u.usage },
@@ -404,6 +408,13 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
         };
         hits.uses.entry(name.to_owned()).or_default().push(hit);
     }
+}
+
+/// Returns true if a use means a function or type that its own file defines, where other files' names need an import.
+fn is_own(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
+    symbols::has_own_names(path)
+        && symbol.qualifier.is_empty()
+        && symbols.defined_for(&symbol.name, symbol.line).any(|d| owner(symbols, d).is_empty())
 }
 
 /// Returns the modules from which a file imports changed names.
@@ -621,6 +632,7 @@ impl Builder<'_, '_, '_> {
             .filter(|hit| hit.path == own || !hit.file.means_standard(&changed.name, &own))
             .filter(|hit| hit.path == own || !self.is_foreign(&hit.path, hit.file.modules.get(&changed.name)))
             .filter(|hit| !self.is_foreign(&hit.path, hit.qualified.as_ref()))
+            .filter(|hit| hit.path == own || !hit.is_own)
             // Programs do not call tests.
             .filter(|hit| hit.is_test || !rules::is_test_path(own.as_bytes()))
             .collect();

@@ -501,6 +501,22 @@ fn the_type_before_a_name_decides_which_of_several_definitions_is_shown() {
 }
 
 #[test]
+fn a_use_in_a_file_that_defines_the_name_itself_is_not_one_of_another_file() {
+    let project = Project::new();
+    let app = |body: &str| {
+        format!("function createApp(a) {{\n  return {body}\n}}\n\nit('works', () => {{\n  createApp(1)\n}})\n")
+    };
+    project.repo.stage("test/one.test.js", app("a")).stage("test/two.test.js", app("a + 2"));
+    project
+        .repo
+        .stage("test/three.test.js", "const { createApp } = require('./one.test')\n\ncreateApp(3)\n")
+        .commit("one");
+    project.repo.stage("test/one.test.js", app("a + 1"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("test/three.test.js:") && !prompt.contains("test/two.test.js:"), "{prompt}");
+}
+
+#[test]
 fn a_parameter_with_the_name_of_a_changed_definition_is_no_use_of_it() {
     let project = Project::new();
     project.repo.stage("app/store.py", "def load_all(path):\n    return path\n");
