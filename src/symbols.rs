@@ -29,6 +29,9 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// Bytes of the heading of a definition, as many as git shows.
 const MAX_HEADING: usize = 80;
 
+/// Definitions of one name in a file that are looked at for a use.
+const MOST_OF_A_NAME: usize = 20;
+
 /// What a definition defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -167,7 +170,7 @@ impl Symbols {
     /// Returns the functions and types of a name that a line of the file can use.
     pub fn defined_for<'n>(&'n self, name: &'n str, line: u32) -> impl Iterator<Item = &'n Definition> {
         let named = self.definitions.iter().filter(move |d| d.name == name);
-        let kinds = named.filter(|d| matches!(d.kind, Kind::Function | Kind::Type));
+        let kinds = named.filter(|d| matches!(d.kind, Kind::Function | Kind::Type)).take(MOST_OF_A_NAME);
         kinds.filter(move |d| !d.is_local || self.function_around(d).is_none_or(|outer| outer.lines.contains(&line)))
     }
 

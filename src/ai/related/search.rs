@@ -385,10 +385,10 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     let is_changed = |u: &&Use| {
         changed.contains(symbols.original(&u.name)) && (symbols.original(&u.name) != u.name || !is_defined(&u.name))
     };
-    let all = symbols.uses.iter().chain(&symbols.mentions).filter(is_changed);
-    let mut uses: Vec<&Use> = all.filter(|u| !symbols.is_local(path, u)).collect();
+    let mut uses: Vec<&Use> = symbols.uses.iter().chain(&symbols.mentions).filter(is_changed).collect();
     hits.is_cut |= uses.len() > MAX_HITS;
     uses.truncate(MAX_HITS);
+    uses.retain(|u| !symbols.is_local(path, u));
     for u in uses {
         let function = symbols.function_at(u.line);
         let name = symbols.original(&u.name);

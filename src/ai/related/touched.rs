@@ -17,6 +17,8 @@ const WHOLE_FILE: usize = 100;
 const AROUND: u32 = 25;
 /// Names that one file's change uses, at most.
 const MAX_USED: usize = 48;
+/// Uses of one name whose qualifiers are looked at, at most.
+const MAX_SITES: usize = 50;
 /// Names that only unchanged lines around the changed ones call, at most.
 const MAX_NEARBY: usize = 24;
 /// Names of constructors: callers use the name of the type.
@@ -578,7 +580,7 @@ fn add_to(
 ) {
     if let Some(known) = used.iter_mut().find(|u| u.in_file() == name) {
         known.hunks = joined(&known.hunks, &(hunk..=hunk));
-        match site.filter(|_| !known.sites.is_empty()) {
+        match site.filter(|_| (1..MAX_SITES).contains(&known.sites.len())) {
             Some(site) => known.sites.push(site.clone()),
             None => known.sites.clear(),
         }
