@@ -8,11 +8,13 @@
 mod comments;
 mod digest;
 mod file;
+mod memory;
 mod occurrence;
 mod weaker;
 
-pub use digest::{Digest, of_all};
+pub use digest::{Digest, memory_text, of_all, remember};
 pub use file::{Problem, Sheet, parse, render};
+pub use memory::Memory;
 pub use occurrence::{Content, Occurrence};
 pub use weaker::weaker;
 

@@ -18,6 +18,7 @@
 //! place. Readers take no lock. The seals of a session are chained ([`chain`]), and so are the sessions ([`link`]). The formats are in [`crate::wire::stored`]. What is given is stored as it is: secrets
 //! were masked before.
 
+mod again;
 mod chain;
 mod damage;
 mod disk;
@@ -33,6 +34,7 @@ mod trouble;
 mod verify;
 mod write;
 
+pub use again::pull_command;
 pub use disk::{Act, Faults, Step};
 pub use fixes::Progress;
 pub use id::SessionId;
@@ -42,8 +44,8 @@ pub use write::{Closing, Saved};
 
 use crate::disposition;
 use crate::error::Result;
-use crate::review::Place;
 use crate::review::decided::{OWN, PROPOSED};
+use crate::review::{Place, Remote};
 use disk::{Folder, Missing};
 use lock::Lock;
 use std::path::Path;
@@ -71,6 +73,8 @@ pub struct Store {
     patience: Duration,
     /// Git keeps it: sessions come and go with branches.
     shared: bool,
+    /// For the command that reviews a pull request again.
+    remotes: Vec<Remote>,
 }
 
 /// What tests change about a store.
@@ -106,7 +110,8 @@ impl Store {
         let open = || {
             let path = Path::new(&place.history.path);
             let root = Folder::root(&place.top, path, Missing::Make, &options.faults)?;
-            let store = Self { root, patience: options.patience, shared: place.history.commit };
+            let store =
+                Self { root, patience: options.patience, shared: place.history.commit, remotes: place.remotes.clone() };
             store.prepare(place.history.commit)?;
             Ok(store)
         };
@@ -130,7 +135,12 @@ impl Store {
     pub fn find_with(place: &Place, options: &Options) -> Result<Option<Self>> {
         let path = Path::new(&place.history.path);
         match Folder::root(&place.top, path, Missing::Absent, &options.faults) {
-            Ok(root) => Ok(Some(Self { root, patience: options.patience, shared: place.history.commit })),
+            Ok(root) => Ok(Some(Self {
+                root,
+                patience: options.patience,
+                shared: place.history.commit,
+                remotes: place.remotes.clone(),
+            })),
             Err(Trouble::Absent) => Ok(None),
             Err(t) => Err(t.error(format!("stored reviews cannot be read from {}", place.history.path))),
         }

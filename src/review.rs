@@ -13,6 +13,7 @@ mod models;
 mod pins;
 mod place;
 mod record;
+pub(crate) mod remembered;
 mod scan;
 mod source;
 mod testing;
@@ -41,7 +42,7 @@ pub(crate) use files::Files;
 pub(crate) use governing::team::team_rules;
 use models::Asked;
 pub(crate) use models::heard;
-pub use place::{Place, place};
+pub use place::{Place, Remote, place, remotes};
 pub use record::{Numbers, Record, Run};
 use record::{Piece, Recorder};
 use scan::{Scan, Scanned};
@@ -332,6 +333,11 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         place.as_ref(),
         &mut notes,
     )?;
+    let top = resolved.repo.as_ref().and_then(Repo::worktree);
+    let may_remember = request.authority != Authority::Base && !decisions.is_empty();
+    if may_remember {
+        remembered::recall(world.env, top, world.now);
+    }
     let states = decided::states(resolved.repo.as_ref(), &parts);
     let floor = Floor {
         scan: scan::Scan {
@@ -417,6 +423,9 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         notes.extend(said);
         models = Models { owed: models.owed || did.owed, ..did };
         tests = results;
+    }
+    if may_remember {
+        remembered::save(world.env, top);
     }
     if world.agent.is_some() && models.owed {
         notes.push(Note::general(agent::NAME, "the author's own agent reviewed this change"));

@@ -15,6 +15,7 @@ mod follow;
 mod pull;
 pub mod recall;
 pub mod region;
+mod replaced;
 pub mod replay;
 pub mod response;
 #[cfg(test)]

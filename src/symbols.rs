@@ -3,6 +3,7 @@
 //! Only the context that models get uses them. Every name and line comes from the file itself; which definition a name
 //! refers to is not resolved here.
 
+mod bindings;
 mod cache;
 mod depth;
 mod grammar;
@@ -10,20 +11,26 @@ mod imports;
 mod modules;
 mod standard;
 mod walk;
+mod whole;
 
 use crate::diff::RepoPath;
 use grammar::Grammar;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
+pub use bindings::Binding;
 pub use cache::Cache;
 pub(crate) use depth::is_too_deep;
+pub(crate) use standard::is_module_of_node as is_of_node;
 
 /// Files with more bytes are not parsed.
 pub const MAX_BYTES: usize = 1 << 20;
 
 /// Bytes of the heading of a definition, as many as git shows.
 const MAX_HEADING: usize = 80;
+
+/// Definitions of one name in a file that are looked at for a use.
+const MOST_OF_A_NAME: usize = 20;
 
 /// What a definition defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +98,9 @@ pub enum Usage {
 pub struct Use {
     /// Without qualifiers: `load` of `store.load()`.
     pub name: String,
+    /// The first name before it: `store` of `store.cache.load()`. Empty: there is none, or something else than names stands
+    /// before it. In Rust, of a path only.
+    pub qualifier: String,
     pub usage: Usage,
     /// Counted from 1.
     pub line: u32,
@@ -119,6 +129,10 @@ pub struct Symbols {
     /// The modules that names are imported from, as imports write them: `requests.adapters`, `./config`, `org.junit.Test`. By the
     /// name at the definition and by the one that the import gives.
     pub modules: BTreeMap<String, BTreeSet<String>>,
+    /// The modules that names of the file stand for as a whole: `numpy` by `np`. Written as in [`Symbols::modules`].
+    pub whole: BTreeMap<String, BTreeSet<String>>,
+    /// Parameters and local variables of functions.
+    pub bindings: Vec<Binding>,
 }
 
 /// Returns the grammar of a file, by its name.
@@ -137,6 +151,49 @@ impl Symbols {
     /// Returns the name that the definition of a name has: an import can rename it.
     pub fn original<'n>(&'n self, name: &'n str) -> &'n str {
         self.renamed.get(name).map_or(name, String::as_str)
+    }
+
+    /// Returns the modules that the qualifier of a use belongs to: the one that it stands for, or those from which the file
+    /// imports the type of this name.
+    pub fn modules_of(&self, path: &RepoPath, symbol: &Use) -> Option<BTreeSet<String>> {
+        let name = symbol.qualifier.as_str();
+        if name.is_empty() || self.is_bound(name, symbol.line) {
+            return None;
+        }
+        let is_type = name.starts_with(|c: char| c.is_uppercase());
+        let is_in_path = Grammar::of(path).is_some_and(|grammar| matches!(grammar.family, "rust" | "c"));
+        let imported = || self.modules.get(name).filter(|_| is_type != is_in_path).cloned();
+        let crate_or_namespace = || (is_in_path && !is_type).then(|| BTreeSet::from([name.to_owned()]));
+        self.whole.get(name).cloned().or_else(imported).or_else(crate_or_namespace)
+    }
+
+    /// Returns the functions and types of a name that a line of the file can use.
+    pub fn defined_for<'n>(&'n self, name: &'n str, line: u32) -> impl Iterator<Item = &'n Definition> {
+        let named = self.definitions.iter().filter(move |d| d.name == name);
+        let kinds = named.filter(|d| matches!(d.kind, Kind::Function | Kind::Type)).take(MOST_OF_A_NAME);
+        kinds.filter(move |d| !d.is_local || self.function_around(d).is_none_or(|outer| outer.lines.contains(&line)))
+    }
+
+    /// Returns the innermost function or test around a definition.
+    fn function_around(&self, definition: &Definition) -> Option<&Definition> {
+        let mut outer = self.enclosing(*definition.lines.start());
+        outer.find(|o| matches!(o.kind, Kind::Function | Kind::Test) && o.lines != definition.lines)
+    }
+
+    /// Returns true if a use means a parameter or local variable. Calls of Java, Kotlin and Ruby name methods only.
+    pub fn is_local(&self, path: &RepoPath, symbol: &Use) -> bool {
+        let has_methods = Grammar::of(path).is_some_and(|grammar| matches!(grammar.family, "jvm" | "ruby"));
+        let is_variable = match symbol.usage {
+            Usage::Call => !has_methods,
+            Usage::Mention => true,
+            Usage::Type => false,
+        };
+        is_variable && symbol.qualifier.is_empty() && self.is_bound(&symbol.name, symbol.line)
+    }
+
+    /// Returns true if a name is that of a parameter or local variable in a line.
+    pub fn is_bound(&self, name: &str, line: u32) -> bool {
+        self.bindings.iter().any(|b| b.name == name && b.lines.contains(&line))
     }
 
     /// Returns the innermost function or test that contains a line.
@@ -176,6 +233,11 @@ impl Symbols {
 /// Returns true if files of this name have symbols.
 pub fn is_supported(path: &RepoPath) -> bool {
     Grammar::of(path).is_some()
+}
+
+/// Returns true if each file of the language has names of its own, and gets others by imports only.
+pub fn has_own_names(path: &RepoPath) -> bool {
+    Grammar::of(path).is_some_and(|grammar| matches!(grammar.family, "python" | "script"))
 }
 
 /// Returns true if a name that one file defines can be used in the other.

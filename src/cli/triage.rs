@@ -6,10 +6,11 @@ use super::screen::{self, Ended, Event, Screen};
 use super::{Context, Global, apply, editor};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
+use crate::finding::Decision;
 use crate::history::SessionId;
 use crate::process::{End, find_program};
 use crate::review::Record;
-use crate::rounds::decide::{Choice, Confirmation, Decided, Listed, confirm, decide, list};
+use crate::rounds::decide::{Choice, Confirmation, Decided, Listed, confirm, decide, list, still_shared};
 use crate::rounds::{self, undo};
 use crate::triage::key::{Key, Typed};
 use crate::triage::state::{Effect, Input, Notice, Order, State, step};
@@ -194,14 +195,25 @@ impl<'a> Desk<'a> {
         let before = undo::held(&here, findings.clone(), is_shared)?;
         let choice = Choice { findings, decision, reason, until, owner: None, share: is_shared };
         let decided = decide(&here, &self.opened.session, &choice)?;
-        Ok(Input::Decided { decided: by_fingerprint(decided), before })
+        let shared = self.shared_otherwise(&decided, is_shared);
+        Ok(Input::Decided { decided: by_fingerprint(decided), before, shared })
     }
 
     fn confirm(&self, findings: &[String], is_shared: bool) -> Result<Input> {
         let here = self.opened.here(self.context);
         let before = undo::held(&here, findings.to_vec(), is_shared)?;
         let decided = confirm(&here, &self.opened.session, findings, &Confirmation { owner: None, share: is_shared })?;
-        Ok(Input::Decided { decided: by_fingerprint(decided), before })
+        let shared = self.shared_otherwise(&decided, is_shared);
+        Ok(Input::Decided { decided: by_fingerprint(decided), before, shared })
+    }
+
+    /// Returns the findings on which the shared file has another decision. A file with an error has none that holds.
+    fn shared_otherwise(&self, decided: &[Decided], is_shared: bool) -> Vec<(String, Decision)> {
+        if is_shared {
+            return Vec::new();
+        }
+        let overruled = still_shared(&self.opened.here(self.context), &self.opened.session, decided);
+        overruled.unwrap_or_default().into_iter().map(|o| (o.id, o.shared.decision)).collect()
     }
 
     fn apply(&self, ids: Vec<String>) -> Result<Input> {

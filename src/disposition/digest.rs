@@ -1,5 +1,6 @@
 //! Salted digests of lines. A line can hold a secret, and the digest is committed: scrypt makes guessing expensive.
 
+use super::memory::Memory;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -90,6 +91,11 @@ impl HashInput {
         hash
     }
 
+    /// Returns all of it, for a name.
+    fn bytes(&self) -> Vec<u8> {
+        [&self.text[..], &self.salt, &[self.cost]].concat()
+    }
+
     fn computed(&self) -> [u8; BYTES] {
         let mut out = [0; BYTES];
         // The parameters are within the limits of scrypt, so neither call fails.
@@ -98,6 +104,23 @@ impl HashInput {
         }
         out
     }
+}
+
+/// The hashes of earlier commands, where they are used.
+static MEMORY: Mutex<Option<Memory>> = Mutex::new(None);
+
+/// Uses the hashes of earlier commands from now on, and keeps new ones.
+pub fn remember(memory: Memory) {
+    *memorized() = Some(memory);
+}
+
+/// Returns the hashes to keep as text, if there are new ones.
+pub fn memory_text() -> Option<String> {
+    memorized().as_mut().and_then(Memory::text)
+}
+
+fn memorized() -> MutexGuard<'static, Option<Memory>> {
+    MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn known() -> MutexGuard<'static, HashMap<HashInput, [u8; BYTES]>> {
@@ -119,13 +142,14 @@ pub fn of_all(lines: &[(&[u8], [u8; BYTES])]) -> Vec<Digest> {
 
 /// Computes the hashes that are not known yet. Returns how many.
 fn compute(mut inputs: HashSet<HashInput>) -> usize {
-    inputs.retain(|input| !known().contains_key(input));
+    inputs.retain(|input| !known().contains_key(input) && !is_recalled(input));
     let inputs: Vec<HashInput> = inputs.into_iter().take(MOST_KNOWN).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(inputs.len());
     if cores < 2 {
         for input in &inputs {
             input.hash();
         }
+        keep(&inputs);
         return inputs.len();
     }
     let next = AtomicUsize::new(0);
@@ -133,7 +157,24 @@ fn compute(mut inputs: HashSet<HashInput>) -> usize {
         (1..cores).for_each(|_| drop(scope.spawn(|| work(&inputs, &next))));
         work(&inputs, &next);
     });
+    keep(&inputs);
     inputs.len()
+}
+
+/// Takes a hash from the memory; `false`: it is not there.
+fn is_recalled(input: &HashInput) -> bool {
+    let hash = memorized().as_ref().and_then(|memory| memory.get(&input.bytes()));
+    if let Some(hash) = hash {
+        known().insert(*input, hash);
+    }
+    hash.is_some()
+}
+
+/// Keeps computed hashes in the memory.
+fn keep(inputs: &[HashInput]) {
+    if let Some(memory) = memorized().as_mut() {
+        inputs.iter().for_each(|input| memory.put(&input.bytes(), input.hash()));
+    }
 }
 
 /// Computes hashes until none is left. `next`: the index of the first one that no thread has taken.

@@ -6,9 +6,9 @@ use super::lock::Lock;
 use super::owed::{self, Owed, Told};
 use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name};
 use super::trouble::{Result, Trouble};
-use super::{LATEST, SESSIONS, SessionId, Store, TMP, prune};
+use super::{LATEST, SESSIONS, SessionId, Store, TMP, prune, pull_command};
 use crate::error::{self, Error};
-use crate::review::Record;
+use crate::review::{Record, Remote};
 use crate::wire;
 use crate::wire::stored::{
     self, Completion, Document, Head, Latest, Request, Response, Review, STORED_VERSION, Session, State, Status,
@@ -160,7 +160,7 @@ impl Store {
         let response = response.map(|r| text(&r)).transpose().map_err(failed)?;
         let (lock, session) = self.locked(*id).map_err(failed)?;
         open_for_more(&session)?;
-        last_is(after, &session)?;
+        last_is(after, &session, &self.remotes)?;
         let saved = self.add_round(*id, &session, &draft, change, response.as_deref(), write).map_err(failed)?;
         self.note(*id, &saved.head);
         drop(lock);
@@ -248,7 +248,7 @@ impl Store {
         let blocking: Vec<&Finding> = last.review.report.findings.iter().filter(|f| f.blocking).collect();
         let doubt = edited.or_else(|| doubt(&session, &last.review, blocking.len(), &told, &owed));
         if let (Status::Approved, false, Some(doubt)) = (closing.status, force, &doubt) {
-            return Err(not_approved(&session, doubt, &owed));
+            return Err(not_approved(&session, &self.remotes, doubt, &owed));
         }
         let open = blocking.into_iter().chain(owed.iter().map(|o| o.finding)).map(|f| f.fingerprint.clone()).collect();
         let mut entries = session.completion.map(|c| c.entries).unwrap_or_default();
@@ -381,21 +381,21 @@ fn open_for_more(session: &Session) -> error::Result<()> {
 
 /// Refuses a round that was made without knowing the session's last one: its answer is to another round, and what it
 /// was compared with, and counted by, is old.
-fn last_is(after: u32, session: &Session) -> error::Result<()> {
+fn last_is(after: u32, session: &Session, remotes: &[Remote]) -> error::Result<()> {
     if session.rounds.last().is_some_and(|r| r.review.round == after) {
         return Ok(());
     }
     let id = &session.review_id;
     let error = Error::incomplete(format!("another round of {id} was stored meanwhile"));
     Err(error
-        .hint_person(next_round(session))
+        .hint_person(next_round(session, remotes))
         .hint_agent(format!("read it with get_review_history, then call request_review with previous_review_id {id}")))
 }
 
 /// Returns the command that reviews the next round of a session. That of a pull request is reviewed as the forge has it.
-fn next_round(session: &Session) -> String {
+fn next_round(session: &Session, remotes: &[Remote]) -> String {
     match &session.request.pull {
-        Some(pull) => format!("claude-reviewer review pr {}", pull.number),
+        Some(pull) => pull_command(remotes, pull),
         None => format!("claude-reviewer review --follow-up {}", session.review_id),
     }
 }
@@ -405,9 +405,9 @@ fn told(review: &Review) -> Told<'_> {
 }
 
 /// Makes the error about an approval that is refused. Each is told in its own words, and only a person may force it.
-fn not_approved(session: &Session, doubt: &str, owed: &[Owed<'_>]) -> Error {
+fn not_approved(session: &Session, remotes: &[Remote], doubt: &str, owed: &[Owed<'_>]) -> Error {
     let id = &session.review_id;
-    let again = next_round(session);
+    let again = next_round(session, remotes);
     let mut error = Error::usage(format!("review {id} cannot be approved: {doubt}"))
         .hint_agent(format!("fix the cause, then call request_review with previous_review_id {id}"))
         .hint_agent("if that is not possible, ask a person")
@@ -433,6 +433,10 @@ fn doubt(session: &Session, last: &Review, open: usize, told: &[Told<'_>], owed:
         (_, _, Verdict::Block) => Some("its last round blocks".to_owned()),
         _ if owed::is_blind(told) => Some(
             "its last round reviewed none of its files, and an earlier round blocked (see coverage.skipped)".to_owned(),
+        ),
+        _ if last.since.as_ref().is_some_and(|since| since.is_replaced) => Some(
+            "its last round reviewed another change: the one with the earlier findings was moved away or taken back"
+                .to_owned(),
         ),
         _ if !through.is_empty() => Some(format!(
             "a blocking finding still exists, and passes only because the policy changed: {}",

@@ -44,22 +44,27 @@ pub(super) struct Bases<'a> {
 }
 
 impl Bases<'_> {
-    /// Returns true if the shared file can be read in every state that the change leads to.
+    /// Returns true if the change edits the shared file, and it can be read in every state that the change leads to.
     fn is_repaired(&self, reader: &mut Reader<'_>) -> bool {
+        let before = bytes_at(reader, self.base).ok();
         let head = |part: &Part| match &part.content {
             Content::Change(change) => Some(change.head.clone()),
             Content::Commit(_) | Content::Given(_) => None,
         };
         let heads: Vec<State> = self.parts.iter().filter_map(head).collect();
-        !heads.is_empty() && heads.iter().all(|head| shared(reader, head).is_ok())
+        !heads.is_empty()
+            && heads.iter().all(|head| shared(reader, head).is_ok() && bytes_at(reader, head).ok() != before)
     }
 
-    /// Returns the error about a shared file of the merge base that cannot be read. If the change repairs it, notes that no
-    /// decision of the base counts, and returns none: such a change could never pass otherwise.
-    fn unreadable(&self, error: Error, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Result<Entries> {
-        let name =
-            self.base.commit().map_or_else(|| "the base".to_owned(), |id| format!("the merge base {}", id.short()));
-        let error = at(&name, error);
+    /// Returns the name of the merge base.
+    fn name(&self) -> String {
+        self.base.commit().map_or_else(|| "the base".to_owned(), |id| format!("the merge base {}", id.short()))
+    }
+
+    /// Returns the error about a shared file of a base that cannot be read. If the change repairs it, notes that no decision of
+    /// the base counts, and returns none: such a change could never pass otherwise. `name`: the base.
+    fn unreadable(&self, name: &str, error: Error, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Result<Entries> {
+        let error = at(name, error);
         if error.kind == error::Kind::Usage && self.is_repaired(reader) {
             let text = format!("no decision of the base counts, and the change repairs their file: {}", error.message);
             notes.push(Note::general("policy", text));
@@ -85,7 +90,7 @@ pub(super) fn load(
     if authority == Authority::Base {
         let shared = match bytes_at(&mut reader, bases.base) {
             Ok(shared) => shared,
-            Err(e) => return bases.unreadable(e, &mut reader, notes),
+            Err(e) => return bases.unreadable(&bases.name(), e, &mut reader, notes),
         };
         for other in bases.others {
             if bytes_at(&mut reader, other)? != shared {
@@ -96,7 +101,7 @@ pub(super) fn load(
         }
         let all = match shared.map(|bytes| read(SHARED, &bytes)).transpose() {
             Ok(all) => bound(all.unwrap_or_default()),
-            Err(e) => return bases.unreadable(e, &mut reader, notes),
+            Err(e) => return bases.unreadable(&bases.name(), e, &mut reader, notes),
         };
         return agreed(all, repo, &mut reader, bases, notes);
     }
@@ -129,7 +134,10 @@ fn agreed(
         versions.push((format!("{} ({})", tip.name, tip.id.short()), repo.state_of(tip.id)?));
     }
     for (name, state) in versions {
-        let other = bound(shared(reader, &state).map_err(|e| at(&name, e))?);
+        let other = match shared(reader, &state) {
+            Ok(other) => bound(other),
+            Err(e) => return bases.unreadable(&name, e, reader, notes),
+        };
         let missing = all.missing_from(&other).count();
         if missing > 0 {
             let text = format!("{name} lacks {missing} of the decisions at the merge base, which are not used");

@@ -22,6 +22,15 @@ pub struct Place {
     pub head: Option<String>,
     /// The branch that is checked out, such as `main`; `None` if HEAD is detached.
     pub branch: Option<String>,
+    pub remotes: Vec<Remote>,
+}
+
+/// The name of a remote and its addresses.
+pub type Remote = (String, Vec<String>);
+
+/// Returns the remotes of a repository.
+pub fn remotes(repo: &Repo) -> Vec<Remote> {
+    repo.remotes().into_iter().map(|name| (name.clone(), repo.remote_urls(&name))).collect()
 }
 
 impl Place {
@@ -34,6 +43,7 @@ impl Place {
             actor: super::actor(env, Some(repo)),
             head: repo.head().ok().flatten().map(|id| id.to_string()),
             branch: repo.checked_out_branch().ok().flatten(),
+            remotes: remotes(repo),
         })
     }
 

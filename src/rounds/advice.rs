@@ -208,6 +208,18 @@ impl Told<'_> {
         (Action::RetryLater, text)
     }
 
+    /// Returns the next step if the change with earlier blocking findings is gone, and this round reviewed another one.
+    fn replaced(names: Vec<&str>) -> (Action, String) {
+        let text = format!(
+            "Nothing blocks in this round, but it reviewed another change: that of {}, which blocked earlier, was moved \
+             away or taken back. That does not fix a finding. Do not close the session as approved. Bring the change \
+             back and request one follow-up review, or ask the user whether to close this session as abandoned and to \
+             review the new change by itself.",
+            self::names(names.into_iter())
+        );
+        (Action::AskAPerson, text)
+    }
+
     /// Returns the next step if nothing blocks in this round and the session still cannot be approved. `complete`
     /// refuses the approval for the same reasons, so the advice must not send an agent there.
     fn unanswered(&self) -> Option<(Action, String)> {
@@ -243,7 +255,8 @@ impl Told<'_> {
         names.extend(self.unchecked());
         names.sort_unstable();
         names.dedup();
-        (!names.is_empty()).then(|| Self::unlooked(names))
+        let is_replaced = self.since.is_some_and(|since| since.is_replaced);
+        (!names.is_empty()).then(|| if is_replaced { Self::replaced(names) } else { Self::unlooked(names) })
     }
 
     /// Returns true if the change has files, and none of them was reviewed.

@@ -16,6 +16,7 @@ mod trace;
 
 use super::cover::{Cover, same_base};
 use super::region::{Alignment, FileText, Kept, Line, Place, Side, Spot, lines};
+use super::replaced;
 use super::words::{is_start, names};
 use crate::wire::stored::{Entry, Response, Review, Since, State};
 use crate::wire::{Disposition, Finding, Outcome, Report, Severity, SourceKind};
@@ -36,6 +37,15 @@ pub struct Earlier<'a> {
     pub change: &'a [u8],
     /// What the new change shows of it.
     pub cover: Cover,
+}
+
+impl Earlier<'_> {
+    /// Returns true if the round was about a change without a commit, and another one took its place. All files of both were
+    /// asked for.
+    pub(super) fn is_replaced(&self, now: &[u8], look: &dyn Look) -> bool {
+        let is_comparable = self.cover == Cover::Whole && replaced::is_uncommitted(self.review.report.source.kind);
+        is_comparable && self.review.change.left_out.is_empty() && replaced::is_replaced(self.change, now, look)
+    }
 }
 
 /// The change of the new round.

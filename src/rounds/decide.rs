@@ -10,8 +10,7 @@ use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
 use crate::git::{Reader, Repo, State};
 use crate::history::{SessionId, Store};
-use crate::review::decided;
-use crate::review::{Place, today};
+use crate::review::{Place, decided, remembered, today};
 use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::stored::{Session, State as Fate};
@@ -273,7 +272,9 @@ pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
 /// Usage: a file of decisions with an error.
 pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
     let Some(last) = session.rounds.last() else { return Ok(Vec::new()) };
+    remembered::recall(here.env, here.repo.worktree(), here.now);
     let mut all = held(here.repo, here.place, &last.review.report, today(here.now))?;
+    remembered::save(here.env, here.repo.worktree());
     let fixed = last.review.since.iter().flat_map(|s| &s.entries).filter(|e| e.state == Fate::Fixed);
     for entry in fixed {
         let mut earlier = session.rounds.iter().rev().skip(1).flat_map(|r| &r.review.report.findings);

@@ -5,6 +5,7 @@ use super::cover::{Cover, Here, cover};
 use super::decide::reviewed_files;
 use super::recall;
 use super::region::Side;
+use super::replaced;
 use super::sight::Sight;
 use super::worktree::{self, has_commit};
 use super::{Ask, Save, stored, words};
@@ -329,8 +330,13 @@ impl Follow {
             look: &sight,
         };
         let mut earlier = self.earlier();
+        let mut is_replaced = false;
         for e in &mut earlier {
             e.cover = self.cover(e.review, &report.source, request);
+            if replaced::is_uncommitted(report.source.kind) && e.is_replaced(&record.text, &sight) {
+                e.cover = Cover::Nothing;
+                is_replaced = true;
+            }
         }
         let comparison = Comparison::new(&earlier, &now);
         let carried = comparison.carried(&report, answer.or(self.last.response.as_ref()));
@@ -345,6 +351,10 @@ impl Follow {
             off.iter().any(|id| id == rule) || is_team && *hash != report.tool.rules_hash
         });
         let again = comparison.again(&report, &since);
+        since.is_replaced = is_replaced && since.unchecked > 0;
+        if since.is_replaced {
+            review.notes.push(Note::general("review", replaced::NOTE));
+        }
         let notes = review.models.usage.iter().filter_map(|usage| self.other_model(usage)).collect::<Vec<_>>();
         review.notes.extend(notes);
         Ok(Compared { since, again })

@@ -4,11 +4,11 @@ use super::stored;
 use crate::env::Env;
 use crate::error::Result;
 use crate::git::Repo;
-use crate::history::{SessionId, Store};
+use crate::history::{SessionId, Store, pull_command};
 use crate::policy::RulesPolicy;
 use crate::request::{Authority, ReviewRequest};
+use crate::review;
 use crate::rules::RuleSet;
-use crate::shell;
 use crate::wire::stored::PullName;
 
 /// Sessions that are searched, newest first.
@@ -23,42 +23,8 @@ pub(super) fn masked(pull: &PullName, rules: &RuleSet) -> PullName {
 /// Returns the command that reviews a pull request again. It names the remote if several are configured and the one of the
 /// project is not the default.
 pub fn command(repo: &Repo, pull: &PullName) -> String {
-    let remotes: Vec<Remote> = repo.remotes().into_iter().map(|name| (name.clone(), repo.remote_urls(&name))).collect();
-    let of = remote_of(pull, &remotes).map(|name| format!(" --remote {}", shell::quoted(name))).unwrap_or_default();
-    format!("{} review pr {}{of}", crate::NAME, pull.number)
+    pull_command(&review::remotes(repo), pull)
 }
-
-/// Returns the remote to name; `None`: the default one is meant, or no remote has the project in its address.
-fn remote_of<'r>(pull: &PullName, remotes: &'r [Remote]) -> Option<&'r str> {
-    if remotes.len() < 2 {
-        return None;
-    }
-    // An alias in the configuration of SSH hides the host.
-    let named = remote_at(&pull.forge, &pull.project, remotes).or_else(|| remote_at("", &pull.project, remotes))?;
-    (named != DEFAULT).then_some(named)
-}
-
-/// The name of a remote and its addresses.
-type Remote = (String, Vec<String>);
-
-/// Returns the remote of a project at a host: the default one, or else the first.
-fn remote_at<'r>(host: &str, project: &str, remotes: &'r [Remote]) -> Option<&'r str> {
-    let is_of = |(_, urls): &&Remote| urls.iter().any(|url| is_address_of(url, host, project));
-    let mut all = remotes.iter().filter(is_of).map(|(name, _)| name.as_str());
-    let first = all.next()?;
-    Some(if all.any(|name| name == DEFAULT) { DEFAULT } else { first })
-}
-
-/// Returns true if an address is of a project at a host. Case does not count.
-fn is_address_of(url: &str, host: &str, project: &str) -> bool {
-    let url = url.trim_end_matches('/').to_ascii_lowercase();
-    let path = url.strip_suffix(".git").unwrap_or(&url);
-    let rest = path.strip_suffix(&project.to_ascii_lowercase());
-    rest.is_some_and(|rest| rest.ends_with(['/', ':']) && rest.contains(&host.to_ascii_lowercase()))
-}
-
-/// The remote that `review pr` takes if none is named.
-const DEFAULT: &str = "origin";
 
 /// Returns the newest session whose pull request fits.
 ///
@@ -98,36 +64,4 @@ pub fn earlier(pull: &PullName, request: &ReviewRequest, env: &Env) -> Result<Pr
         Ok(_) => Predecessor::Continued(id),
         Err(e) => Predecessor::Ended(e.on_one_line()),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_remote_of_a_pull_request_is_named_where_it_is_not_the_default() {
-        let pull = PullName {
-            forge: "github.com".to_owned(),
-            project: "acme/tool".to_owned(),
-            number: 7,
-            base: "main".to_owned(),
-        };
-        let remote = |all: &[(&str, &str)]| {
-            let all: Vec<_> = all.iter().map(|(name, url)| ((*name).to_owned(), vec![(*url).to_owned()])).collect();
-            remote_of(&pull, &all).map(str::to_owned)
-        };
-        let fork = ("origin", "git@github.com:me/tool.git");
-        for (all, expected) in [
-            (vec![fork], None),
-            (vec![("upstream", "https://github.com/acme/tool")], None),
-            (vec![fork, ("upstream", "https://github.com/Acme/Tool.git")], Some("upstream")),
-            (vec![fork, ("up", "ssh://git@work/acme/tool/")], Some("up")),
-            (vec![("origin", "https://github.com/acme/tool"), ("a", "https://github.com/acme/tool")], None),
-            (vec![("a", "https://gitlab.com/acme/tool"), ("b", "https://github.com/acme/tool")], Some("b")),
-            (vec![fork, ("a", "https://github.com/acme/other-tool")], None),
-            (vec![fork, ("a", "https://github.com/notacme/tool")], None),
-        ] {
-            assert_eq!(remote(&all), expected.map(str::to_owned), "{all:?}");
-        }
-    }
 }

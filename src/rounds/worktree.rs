@@ -184,7 +184,7 @@ pub(super) fn is_in_stash(session: &Session, stash: &str) -> Error {
     let text = format!("the change that review {id} is about is not in the worktree: {stash} has it");
     Error::usage(text)
         .hint(format!("bring it back: git stash pop '{stash}'"))
-        .hint_person(format!("or, if it is given up: git stash drop '{stash}'"))
+        .hint_person(format!("or, if it is given up: git stash drop '{stash}' discards all that this stash holds"))
 }
 
 /// Makes the error about a reviewed commit that the worktree does not have.

@@ -1,6 +1,6 @@
 //! The languages: which nodes of their grammars define and use names.
 
-use super::{Kind, Usage};
+use super::{Kind, Usage, bindings};
 use crate::diff::RepoPath;
 use std::sync::OnceLock;
 use tree_sitter::Language;
@@ -60,11 +60,25 @@ pub(super) struct Table {
     roles: Vec<Option<Role>>,
     /// By the same ID: leaves of the kind are names.
     names: Vec<bool>,
+    /// By the same ID: the kind binds names, or contains those that are bound.
+    locals: Vec<Local>,
+}
+
+/// What a kind of nodes says about parameters and local variables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Local {
+    pub(super) is_scope: bool,
+    pub(super) binds: bool,
 }
 
 impl Table {
     pub(super) fn role(&self, kind: u16) -> Option<Role> {
         self.roles.get(usize::from(kind)).copied().flatten()
+    }
+
+    /// Returns what a kind says about parameters and local variables.
+    pub(super) fn local(&self, kind: u16) -> Local {
+        self.locals.get(usize::from(kind)).copied().unwrap_or_default()
     }
 
     /// Returns true if a leaf of the kind is a name.
@@ -104,7 +118,16 @@ impl Grammar {
             let names = (0..language.node_kind_count())
                 .map(|id| u16::try_from(id).ok().and_then(is_name).unwrap_or_default())
                 .collect();
-            Table { language, roles, names }
+            let local = |id: u16| {
+                let kind = language.node_kind_for_id(id).filter(|_| language.node_kind_is_named(id))?;
+                // `block` is a closure in Ruby only.
+                let is_scope = bindings::is_scope(kind) && (kind != "block" || self.family == "ruby");
+                Some(Local { is_scope, binds: bindings::binds(kind) })
+            };
+            let locals = (0..language.node_kind_count())
+                .map(|id| u16::try_from(id).ok().and_then(local).unwrap_or_default())
+                .collect();
+            Table { language, roles, names, locals }
         })
     }
 }

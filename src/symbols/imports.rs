@@ -54,7 +54,7 @@ pub(super) fn required<'n>(node: Node<'n>, text: &[u8]) -> Vec<Renamed<'n>> {
 }
 
 /// Returns true for `require(…)` and `await import(…)`.
-fn is_require(node: Node<'_>, text: &[u8]) -> bool {
+pub(super) fn is_require(node: Node<'_>, text: &[u8]) -> bool {
     let call = if node.kind() == "await_expression" { node.named_child(0) } else { Some(node) };
     let function = call.and_then(|call| call.child_by_field_name("function"));
     function.is_some_and(|f| matches!(text.get(f.byte_range()), Some(b"require" | b"import")))

@@ -78,8 +78,11 @@ fn starts_with(path: Node<'_>, text: &[u8], words: &str) -> bool {
 /// Returns true for the name of a module of Node.js, in quotes.
 fn is_of_node(source: Node<'_>, text: &[u8]) -> bool {
     let source = text.get(source.byte_range()).unwrap_or_default();
-    let source = String::from_utf8_lossy(source);
-    let source = source.trim_matches(['"', '\'', '`']);
+    is_module_of_node(String::from_utf8_lossy(source).trim_matches(['"', '\'', '`']))
+}
+
+/// Returns true for the name of a module of Node.js, such as `fs/promises` and `node:path`.
+pub(crate) fn is_module_of_node(source: &str) -> bool {
     let module = source.split('/').next().unwrap_or_default();
     source.starts_with("node:") || NODE.split(' ').any(|name| name == module)
 }

@@ -348,3 +348,102 @@ fn files_of_other_languages_have_no_symbols() {
     let share = |a: &str, b: &str| share_names(&RepoPath::from(a), &RepoPath::from(b));
     assert!(share("a.ts", "b.js") && share("a.h", "b.c") && !share("a.py", "b.go") && !share("a.md", "b.md"));
 }
+
+#[test]
+fn the_first_name_before_a_use_is_its_qualifier() {
+    for (path, text, expected) in [
+        ("a.py", "np.linalg.norm(x)\nf()\na().load()\nself.x.go()\nb[1].run()\n", "np.norm f load a self.go run"),
+        ("a.ts", "axios?.get(x)\naxios\n  .put(y)\nlet a: ns.Store = z\n", "axios.get axios.put ns.Store"),
+        ("a.js", "f(...args.all())\n", "f args.all"),
+        ("a.go", "package a\nfunc f(r *http.Request) { mux.NewRouter() }\n", "http.Request mux.NewRouter"),
+        ("A.java", "class A { void f() { Assert.that(a.b().load()); } }\n", "Assert.that load a.b"),
+        ("a.rs", "fn f() { log.info(); log::info(a::B::c()); }\n", "info log.info a.c"),
+        ("a.php", "<?php Str::slug($a->load()); \\A\\B::go();\n", "Str.slug $a.load go"),
+        ("a.cpp", "void f() { std::sort(a->size()); ::g(); }\n", "std.sort a.size g"),
+        ("a.rb", "Faraday.get(@a&.b)\n", "Faraday.get Faraday @a.b"),
+        ("a.cs", "class A { void F() { JsonConvert.To(1); } }\n", "JsonConvert.To"),
+    ] {
+        let shown = |u: Use| if u.qualifier.is_empty() { u.name } else { format!("{}.{}", u.qualifier, u.name) };
+        let found: Vec<String> = symbols(path, text).uses.into_iter().map(shown).collect();
+        assert_eq!(found.join(" "), expected, "{path}");
+    }
+}
+
+#[test]
+fn names_that_stand_for_whole_modules_are_known() {
+    for (path, text, expected) in [
+        (
+            "a.py",
+            "import requests, os.path\nimport numpy.linalg as la\nfrom a import b\n",
+            "la=numpy.linalg os=os.path requests=requests",
+        ),
+        (
+            "a.ts",
+            "import axios, { get } from 'axios'\nimport * as fs from \"node:fs\"\nimport x = require('y')\n",
+            "axios=axios fs=node:fs x=y",
+        ),
+        (
+            "a.js",
+            "const axios = require('axios')\nconst { a } = require('b')\nconst c = load('d')\nconst e = await import('f')\n",
+            "axios=axios e=f",
+        ),
+        (
+            "a.go",
+            "package a\nimport (\n\t\"net/http\"\n\tm \"x.org/mux/v2\"\n\t\"x.org/chi/v5\"\n\t\"gopkg.in/yaml.v3\"\n\t\"x.org/go-redis\"\n)\nimport \"fmt\"\n",
+            "chi=x.org/chi/v5 fmt=fmt http=net/http m=x.org/mux/v2 redis=x.org/go-redis yaml=gopkg.in/yaml.v3",
+        ),
+        ("A.java", "import org.junit.Test;\n", ""),
+    ] {
+        let whole = symbols(path, text).whole.into_iter();
+        let shown = whole.map(|(name, all)| format!("{name}={}", all.into_iter().collect::<Vec<_>>().join("|")));
+        assert_eq!(shown.collect::<Vec<_>>().join(" "), expected, "{path}");
+    }
+}
+
+#[test]
+fn parameters_and_local_variables_are_known_in_every_language() {
+    for (path, text, expected) in [
+        (
+            "a.py",
+            "def f(a, b=g, *c, d: T = h, **e):\n    i, self.j = k\n    for l in m:\n        with n as o:\n            pass\n    return lambda p: q\n",
+            "a b c d e i l o p",
+        ),
+        (
+            "a.js",
+            "function f(a, { b, c: d = e }, ...g) {\n  const h = i, [j] = k\n  let l = require('m')\n  for (const n of o) x(p => q)\n}\n",
+            "a b d g h j n p",
+        ),
+        ("a.ts", "const f = (a: T, b?: U) => {\n  try { } catch (c) { }\n}\n", "a b c"),
+        (
+            "a.go",
+            "package a\nfunc (r *R) F(a, b int, c ...T) (d error) {\n\te, f := g()\n\tvar h = i\n\tfor j, k := range l {\n\t}\n\treturn\n}\n",
+            "a b c d e f h j k r",
+        ),
+        (
+            "A.java",
+            "class A {\n  int field = 1;\n  void f(@B(c) final D e) {\n    int g = h;\n    for (I j : k) { l(m -> n); }\n  }\n}\n",
+            "e g j m",
+        ),
+        ("a.kt", "fun f(a: T, b: U = c) {\n  val d = e\n  g { h -> i }\n}\n", "a b d h"),
+        ("a.rb", "def f(a, b = c, d:)\n  e = g\n  h.each { |i| j }\nend\n", "a b d e i"),
+        ("a.rs", "fn f(a: T, (b, c): U) {\n    let Some(d) = e;\n    for g in h { i(|j| k); }\n}\n", "a b c d g j"),
+        ("a.cpp", "int f(int a, const T &b) {\n  auto c = d;\n  return [](int e) { return g; };\n}\n", "a b c e"),
+        (
+            "a.cs",
+            "class A {\n  int F(int a, T b = c) {\n    var d = e;\n    foreach (var g in h) { }\n  }\n}\n",
+            "a b d g",
+        ),
+    ] {
+        let found: BTreeSet<String> = symbols(path, text).bindings.into_iter().map(|b| b.name).collect();
+        assert_eq!(found.into_iter().collect::<Vec<_>>().join(" "), expected, "{path}");
+    }
+}
+
+#[test]
+fn a_local_variable_is_known_within_its_function() {
+    let text = "def f(load):\n    load()\n\n\ndef g():\n    load()\n    x.load()\n";
+    let symbols = symbols("a.py", text);
+    let path = RepoPath::from("a.py");
+    let local: Vec<bool> = symbols.uses.iter().map(|u| symbols.is_local(&path, u)).collect();
+    assert_eq!(local, [true, false, false]);
+}

@@ -2,7 +2,10 @@
 
 use super::grammar::{Grammar, NameIn, Role, Table};
 use super::modules::{self, Module};
-use super::{Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value, depth, imports, standard};
+use super::{
+    Binding, Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value, bindings, depth, imports, standard,
+    whole,
+};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::ops::Range;
@@ -129,15 +132,26 @@ impl Reader<'_> {
         let mut parents: Vec<usize> = Vec::new();
         // How many parents the import has that is open.
         let mut importing: Option<usize> = None;
+        // The functions that are open: how many parents each has, and its lines.
+        let mut scopes: Vec<(usize, Range<u32>)> = Vec::new();
         loop {
             let node = cursor.node();
             let outer = wrapped.last().copied().flatten();
             self.block(node, parents.last().copied());
             importing = importing.filter(|depth| parents.len() > *depth);
+            scopes.retain(|(depth, _)| parents.len() > *depth);
+            let local = self.table.local(node.kind_id());
+            if local.is_scope {
+                scopes.push((parents.len(), first(node)..last(node) + 1));
+            }
+            if let Some((_, lines)) = scopes.last().filter(|_| local.binds) {
+                self.bind(node, lines);
+            }
             if self.table.role(node.kind_id()) == Some(Role::Import) && importing.is_none() {
                 importing = Some(parents.len());
                 self.standard_from = standard::names_from(node, self.text);
                 self.module = modules::of(node, self.text);
+                self.keep_whole(node);
             }
             let inner = match importing {
                 Some(_) => self.import(node),
@@ -228,7 +242,8 @@ impl Reader<'_> {
         }
         let name = self.text.get(node.byte_range()).map(|text| text.strip_prefix(b":").unwrap_or(text));
         let Some(text) = name.and_then(name_of).filter(|_| self.symbols.mentions.len() < MOST) else { return };
-        self.symbols.mentions.push(Use { name: text, usage: Usage::Mention, line: first(node) });
+        let qualifier = self.qualifier(node.start_byte());
+        self.symbols.mentions.push(Use { name: text, qualifier, usage: Usage::Mention, line: first(node) });
     }
 
     /// Collects the leaves of an import.
@@ -257,9 +272,62 @@ impl Reader<'_> {
         if standard::names_from(declaration, self.text).is_some() {
             standard::required_names(declaration).into_iter().for_each(|name| self.keep_standard(name));
         }
+        self.keep_whole(declaration);
         if let Some(module) = modules::of(declaration, self.text) {
             standard::required_names(declaration).into_iter().for_each(|name| self.keep_module(name, &module));
         }
+    }
+
+    /// Keeps the names that an import gives to whole modules.
+    fn keep_whole(&mut self, import: Node<'_>) {
+        for (name, module) in whole::names(import, self.text) {
+            if let Some(name) = name_of(name.as_bytes()).filter(|_| self.symbols.whole.len() < MOST) {
+                self.symbols.whole.entry(name).or_default().insert(module);
+            }
+        }
+    }
+
+    /// Keeps the parameters and local variables that a node binds in a function. What is imported there is no variable.
+    fn bind(&mut self, node: Node<'_>, lines: &Range<u32>) {
+        let value = node.child_by_field_name("value");
+        let value = value.map(|v| v.child_by_field_name("object").unwrap_or(v));
+        if value.is_some_and(|value| imports::is_require(value, self.text)) {
+            return;
+        }
+        for name in bindings::names(node) {
+            if let Some(name) = self.leaf(name).filter(|_| self.symbols.bindings.len() < MOST) {
+                let lines = lines.start..=lines.end.saturating_sub(1);
+                self.symbols.bindings.push(Binding { name: name.text, lines });
+            }
+        }
+    }
+
+    /// Returns the first name of the path before a name; empty: there is none, or something else stands before it.
+    fn qualifier(&self, at: usize) -> String {
+        let marks: &[&[u8]] = match self.grammar.family {
+            "rust" => &[b"::"],
+            _ => &[b"::", b"?.", b"&.", b"->", b"."],
+        };
+        let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_$@".contains(b) || !b.is_ascii();
+        let from = at.saturating_sub(LINE);
+        let mut before = self.text.get(from..at).unwrap_or_default();
+        let mut found: &[u8] = &[];
+        // `...names.all()` spreads a value, and `1..count.get()` is a range.
+        let strip = |before: &[u8]| marks.iter().find_map(|mark| before.strip_suffix(*mark)).map(<[u8]>::len);
+        while let Some(length) = strip(before).filter(|_| !before.ends_with(b"..")) {
+            let rest = &before[..length];
+            let rest = rest.trim_ascii_end();
+            let start = rest.iter().rposition(|b| !is_part(b)).map_or(0, |at| at + 1);
+            // A call, an index, or the start of what is read here.
+            if start == rest.len() || start == 0 && from > 0 {
+                return String::new();
+            }
+            found = &rest[start..];
+            before = rest[..start].trim_ascii_end();
+        }
+        // More of a path stands before it: a namespace of PHP, the root of C++.
+        let is_cut = ["\\", "::"].iter().any(|mark| before.ends_with(mark.as_bytes()));
+        if is_cut { String::new() } else { name_of(found).unwrap_or_default() }
     }
 
     /// Keeps a name that the standard library defines.
@@ -439,7 +507,8 @@ impl Reader<'_> {
 
     fn refer(&mut self, name: Name, usage: Usage, line: u32) {
         if self.symbols.uses.len() < MOST && !name.text.is_empty() && self.taken.insert(name.at) {
-            self.symbols.uses.push(Use { name: name.text, usage, line });
+            let qualifier = self.qualifier(name.at);
+            self.symbols.uses.push(Use { name: name.text, qualifier, usage, line });
         }
     }
 

@@ -35,10 +35,12 @@ pub enum Input {
     Key(Key),
     Paste(String),
     Resize(Size),
-    /// Decisions were recorded. `before`: the decisions that they replace.
+    /// Decisions were recorded. `before`: the decisions that they replace. `shared`: findings on which the shared file has
+    /// another decision, which holds in gate mode.
     Decided {
         decided: Vec<(String, Entry)>,
         before: Held,
+        shared: Vec<(String, Decision)>,
     },
     /// The newest decision was taken back.
     Undone,
@@ -316,8 +318,8 @@ pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
             }
             Vec::new()
         }
-        Input::Decided { decided, before } => {
-            decided_on(&mut state, &decided, before);
+        Input::Decided { decided, before, shared } => {
+            decided_on(&mut state, &decided, before, &shared);
             Vec::new()
         }
         Input::Undone => {
@@ -682,7 +684,7 @@ fn ask(state: &mut State, key: Key) -> Vec<Effect> {
 }
 
 /// Notes recorded decisions, and moves to the next pending finding.
-fn decided_on(state: &mut State, decided: &[(String, Entry)], before: Held) {
+fn decided_on(state: &mut State, decided: &[(String, Entry)], before: Held, shared: &[(String, Decision)]) {
     let mut items = Vec::new();
     let current = state.current;
     let mut said = Vec::new();
@@ -698,6 +700,7 @@ fn decided_on(state: &mut State, decided: &[(String, Entry)], before: Held) {
         let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
         said.push(format!("{} {}{until}", entry.decision.name(), item.finding.id));
     }
+    let other = other_shared(shared);
     let shared = if before.is_shared() { ", shared" } else { "" };
     state.undo.push(Undoable { held: before, items, current });
     state.marked.clear();
@@ -705,7 +708,17 @@ fn decided_on(state: &mut State, decided: &[(String, Entry)], before: Held) {
     state.settle();
     let rest = if is_more { "" } else { "; no finding is pending any more" };
     let said = if said.len() > 4 { format!("{} findings decided", said.len()) } else { said.join(", ") };
-    state.message = Some(Message::good(format!("{said}{shared}{rest}  (u: undo)")));
+    state.message = Some(match other {
+        Some(other) => Message::bad(format!("{said}; {other}")),
+        None => Message::good(format!("{said}{shared}{rest}  (u: undo)")),
+    });
+}
+
+/// Says that the shared file has other decisions; `None`: it has none.
+fn other_shared(shared: &[(String, Decision)]) -> Option<String> {
+    let (id, decision) = shared.first()?;
+    let more = if shared.len() > 1 { format!(" and {} more", shared.len() - 1) } else { String::new() };
+    Some(format!("the shared file still has {id} as {}{more}: S, and decide again", decision.name()))
 }
 
 fn undone(state: &mut State) {

@@ -266,6 +266,9 @@ pub struct Since {
     pub introduced_by_fix: usize,
     /// Number of entries with state `unchecked`.
     pub unchecked: usize,
+    /// True if the change of an earlier round is not in the worktree, and this round reviewed another one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_replaced: bool,
 }
 
 /// A finding in two rounds.

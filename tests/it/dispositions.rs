@@ -282,6 +282,20 @@ fn dsp_03_a_change_that_repairs_the_file_of_the_base_passes_and_its_entries_do_n
 }
 
 #[test]
+fn dsp_03_a_change_that_repairs_the_file_of_the_tip_passes_and_no_decision_counts() {
+    let gate = ["review", "branch", "--base", "main", "--gate", "--format", "json"];
+    let (repo, _, _) = broken_at_the_base();
+    // The change begins before the file broke.
+    repo.git(&["checkout", "-q", "-B", "topic", "main~1"]);
+    repo.stage("README", "Other sums.\n").commit("words");
+    let refused = repo.reviewer(&gate).run(2).stderr;
+    assert!(refused.contains(SHARED), "{refused}");
+    repo.stage(SHARED, "version = 1\n").commit("repair the decisions");
+    let report = repo.reviewer(&gate).run(0).json();
+    assert!(report["notes"].to_string().contains("no decision of the base counts"), "{report}");
+}
+
+#[test]
 fn a_decision_in_the_store_says_that_the_shared_file_has_another_one() {
     let repo = reviewed();
     decide(&repo, &["reject", "F1", "--reason", "a test server", "--owner", "Dana", "--share"]);

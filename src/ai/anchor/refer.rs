@@ -8,7 +8,7 @@ use super::text::identifiers;
 use super::{Context, Files};
 use crate::ai::related::{imports, stem};
 use crate::diff::RepoPath;
-use crate::symbols::{self, Kind, Symbols};
+use crate::symbols::{self, Symbols};
 use std::sync::Arc;
 
 /// Bytes of a name that connects two lines, at least.
@@ -43,7 +43,7 @@ pub(super) fn changed(cx: &Context<'_>, line: &Line) -> Option<Named> {
     let files: Vec<usize> = all.iter().map(|(file, ..)| *file).collect();
     let path = |file: usize| cx.group.files[file].path();
     let usage = Usage { line, symbols: &symbols, word };
-    let chosen = match all.iter().all(|(_, other, _)| *other == name) {
+    let chosen = match all.iter().all(|(_, other, _)| *other == name) && !usage.is_local() {
         true => usage.meant(&files.iter().map(|file| path(*file)).collect::<Vec<_>>()),
         false => None,
     };
@@ -93,18 +93,21 @@ impl Usage<'_> {
         if is_packaged { only(&is_beside) } else { None }
     }
 
+    /// Returns true if the name is that of a parameter or local variable in the line.
+    fn is_local(&self) -> bool {
+        let number = self.line.number.get();
+        let all = self.symbols.uses.iter().chain(&self.symbols.mentions);
+        let mut here = all.filter(|u| u.line == number && u.name == self.word).peekable();
+        match here.peek() {
+            Some(_) => here.all(|u| self.symbols.is_local(&self.line.file, u)),
+            // A macro or a text: its names are no uses.
+            None => self.qualifier().is_none() && self.symbols.is_bound(self.word, number),
+        }
+    }
+
     /// Returns true if the file of the line defines the name, too, where the line can use it.
     fn is_defined_here(&self) -> bool {
-        let number = self.line.number.get();
-        let is_reached = |d: &&symbols::Definition| {
-            let around = self
-                .symbols
-                .enclosing(*d.lines.start())
-                .find(|outer| matches!(outer.kind, Kind::Function | Kind::Test) && outer.lines != d.lines);
-            !d.is_local || around.is_none_or(|outer| outer.lines.contains(&number))
-        };
-        let is_it = |d: &&symbols::Definition| d.name == self.word && matches!(d.kind, Kind::Function | Kind::Type);
-        self.symbols.definitions.iter().filter(is_it).any(|d| is_reached(&d))
+        self.symbols.defined_for(self.word, self.line.number.get()).next().is_some()
     }
 
     /// Returns the name at the definition of what stands before the name: `store` of `store.load()`.

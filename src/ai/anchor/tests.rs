@@ -637,6 +637,15 @@ fn a_claim_about_an_unchanged_line_that_was_read_is_tied_to_the_change() {
 }
 
 #[test]
+fn a_parameter_with_the_name_of_a_changed_definition_connects_with_low_confidence() {
+    let callers = CALLERS.replace("v: &[u32]", "v: &[u32], compute_20: Total");
+    let mut case = case().unchanged("lib/callers.rs", &callers).read("lib/callers.rs", 1, 6);
+    case.group.related.changed = vec![vec!["compute_20".to_owned()], vec!["b".to_owned()]];
+    let call = claim("lib/callers.rs", 4, "let n = compute_20(v);");
+    assert_eq!(place(&case.anchor(call)), "src/a.rs:20 loosely");
+}
+
+#[test]
 fn a_claim_about_related_code_is_tied_to_the_change_that_uses_it() {
     let mut case = case().unchanged("lib/open.rs", "pub fn open(path: &str, mode: u32) {\n    assert!(mode > 0);\n}\n");
     let lines = [(1, "pub fn open(path: &str, mode: u32) {"), (2, "    assert!(mode > 0);")];

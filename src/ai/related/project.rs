@@ -3,6 +3,7 @@
 //! In doubt, a module is the repository's own: what it imports is looked up by name, as before.
 
 use crate::diff::RepoPath;
+use crate::symbols;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -35,6 +36,10 @@ pub(super) struct Project {
     namespaces: Option<Vec<String>>,
     /// The lines of Gradle files that can name dependencies.
     gradle: String,
+    /// The modules of Go of the tree.
+    go: Vec<String>,
+    /// Folders with files of Go.
+    go_folders: BTreeSet<Vec<u8>>,
     known: RefCell<HashMap<(Family, String), bool>>,
 }
 
@@ -54,6 +59,8 @@ impl Packages {
 /// Languages that find modules in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Family {
+    C,
+    Go,
     Java,
     Kotlin,
     Node,
@@ -67,6 +74,8 @@ impl Family {
         let name = path.file_name();
         let end = memchr::memrchr(b'.', name).map(|dot| &name[dot + 1..])?;
         Some(match end {
+            b"c" | b"h" | b"cc" | b"cpp" | b"cxx" | b"hpp" | b"hh" | b"hxx" | b"ipp" | b"inl" => Self::C,
+            b"go" => Self::Go,
             b"java" => Self::Java,
             b"kt" | b"kts" => Self::Kotlin,
             b"js" | b"jsx" | b"mjs" | b"cjs" | b"ts" | b"tsx" | b"mts" | b"cts" => Self::Node,
@@ -107,6 +116,7 @@ impl Project {
         match Family::of(path) {
             Some(Family::Java | Family::Kotlin) => drop(self.packages.insert(folder.to_vec())),
             Some(Family::Python) => self.add_module(bytes, folder, stem),
+            Some(Family::Go) => drop(self.go_folders.insert(folder.to_vec())),
             _ => {}
         }
     }
@@ -129,6 +139,7 @@ impl Project {
         match path.file_name() {
             b"package.json" => self.add_node(&serde_json::from_str(text).unwrap_or_default()),
             b"composer.json" => self.add_php(&serde_json::from_str(text).unwrap_or_default()),
+            b"go.mod" => self.add_go(text),
             b"Cargo.toml" => self.add_rust(&toml::from_str(text).unwrap_or_default()),
             b"build.gradle" | b"build.gradle.kts" => self.add_gradle(text, &OWN_LINES),
             b"libs.versions.toml" => self.add_gradle(text, &[]),
@@ -185,6 +196,19 @@ impl Project {
         }
     }
 
+    /// Adds the module of a `go.mod`, and those that it replaces by folders.
+    fn add_go(&mut self, text: &str) {
+        for line in text.lines().map(str::trim) {
+            if let Some(module) = line.strip_prefix("module ") {
+                self.go.push(module.trim().trim_matches('"').to_owned());
+            }
+            if let Some((module, _)) = line.split_once("=>").filter(|(_, to)| to.trim().starts_with('.')) {
+                let module = module.trim().trim_start_matches("replace ").trim();
+                self.go.extend(module.split_whitespace().next().map(str::to_owned));
+            }
+        }
+    }
+
     fn add_gradle(&mut self, text: &str, own: &[&str]) {
         for line in text.lines().filter(|line| !own.iter().any(|word| line.contains(word))) {
             self.gradle.push_str(line);
@@ -218,9 +242,14 @@ impl Project {
             return *known;
         }
         let is_foreign = match family {
+            Family::C => module == "std",
+            Family::Go => self.is_foreign_go(module),
             Family::Python => self.is_foreign_python(module),
             Family::Node => self.is_foreign_node(module),
-            Family::Rust => !self.has_part(module) && self.rust.is_foreign(module),
+            Family::Rust => {
+                let is_standard = matches!(module, "std" | "core" | "alloc");
+                !self.has_part(module) && (is_standard || self.rust.is_foreign(module))
+            }
             Family::Php => self.is_foreign_php(module),
             Family::Java => self.is_foreign_java(module),
             Family::Kotlin => self.is_foreign_kotlin(module),
@@ -258,8 +287,22 @@ impl Project {
         let first = parts.next().unwrap_or_default();
         match parts.next().filter(|_| first.starts_with('@')) {
             Some(second) => self.node.is_foreign(&format!("{first}/{second}")),
+            // A bundler can find a folder of the tree by the name of a module of Node.js.
+            None if symbols::is_of_node(module) => module.starts_with("node:") || !self.has_part(first),
             None => self.node.is_foreign(first),
         }
+    }
+
+    /// Returns true for the standard library, and for modules of which the tree has no part: neither their source nor a copy.
+    fn is_foreign_go(&self, module: &str) -> bool {
+        let is_part = |own: &String| {
+            module.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let is_in = |folder: &Vec<u8>| ends_with(folder, module.as_bytes());
+        !self.go.is_empty()
+            && !module.starts_with('.')
+            && !self.go.iter().any(is_part)
+            && !self.go_folders.iter().any(is_in)
     }
 
     fn is_foreign_php(&self, module: &str) -> bool {
@@ -293,10 +336,13 @@ impl Project {
     /// Returns true if a folder with files of Java or Kotlin ends with the parts of a package.
     fn has_package(&self, package: &[&str]) -> bool {
         let path = package.join("/");
-        self.packages.iter().any(|folder| {
-            folder.strip_suffix(path.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
-        })
+        self.packages.iter().any(|folder| ends_with(folder, path.as_bytes()))
     }
+}
+
+/// Returns true if the last parts of the path of a folder are these.
+fn ends_with(folder: &[u8], parts: &[u8]) -> bool {
+    folder.strip_suffix(parts).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
 }
 
 /// Returns the parts of the package in the path of a class or of its member, by the usual way to write them.
@@ -313,7 +359,8 @@ fn crate_name(name: &str) -> String {
 }
 
 fn is_manifest(path: &RepoPath) -> bool {
-    const NAMES: [&[u8]; 9] = [
+    const NAMES: [&[u8]; 10] = [
+        b"go.mod",
         b"package.json",
         b"composer.json",
         b"Cargo.toml",
@@ -391,13 +438,41 @@ mod tests {
     }
 
     #[test]
+    fn a_package_of_go_is_foreign_if_no_module_and_no_folder_of_the_tree_has_it() {
+        let files = [
+            ("go.mod", "module example.com/acme/app/v2\n\nreplace (\n\texample.com/acme/kit v1.0.0 => ../kit\n)\n"),
+            ("store/store.go", ""),
+            ("vendor/github.com/a/b/b.go", ""),
+        ];
+        let modules = [
+            "net/http",
+            "example.com/acme/app/v2/store",
+            "example.com/acme/kit/a",
+            "example.com/acme/other",
+            "github.com/a/b",
+            "github.com/gorilla/mux",
+            "./own",
+        ];
+        let expected = ["net/http", "example.com/acme/other", "github.com/gorilla/mux"];
+        assert_eq!(foreign(&files, "main.go", &modules), expected);
+        assert_eq!(foreign(&[], "main.go", &modules), [""; 0], "no manifest: in doubt");
+    }
+
+    #[test]
+    fn a_module_of_node_itself_is_foreign_unless_the_tree_has_its_name() {
+        let files = [("src/util/a.ts", "")];
+        let modules = ["fs", "fs/promises", "node:util", "util", "path-a", "util/types", "./fs"];
+        assert_eq!(foreign(&files, "a.ts", &modules), ["fs", "fs/promises", "node:util"]);
+    }
+
+    #[test]
     fn a_crate_is_foreign_if_it_is_a_dependency_without_a_path() {
         let root = "[workspace.dependencies]\nserde = \"1\"\nown-kit = { path = \"kit\" }\n";
         let member = "[package]\nname = \"my-app\"\n[dependencies]\nserde.workspace = true\nown-kit.workspace = true\n\
             log = \"0.4\"\nserde-json = { version = \"1\" }\n[target.'cfg(unix)'.dependencies]\nrustix = \"1\"\n";
         let files = [("Cargo.toml", root), ("app/Cargo.toml", member), ("app/src/log.rs", "")];
-        let modules = ["serde", "own_kit", "my_app", "log", "serde_json", "rustix", "crate", "self", "other"];
-        assert_eq!(foreign(&files, "app/src/main.rs", &modules), ["serde", "serde_json", "rustix"]);
+        let modules = ["serde", "own_kit", "my_app", "log", "serde_json", "rustix", "crate", "self", "other", "std"];
+        assert_eq!(foreign(&files, "app/src/main.rs", &modules), ["serde", "serde_json", "rustix", "std"]);
     }
 
     #[test]

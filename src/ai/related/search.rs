@@ -59,6 +59,12 @@ struct Hit {
     inside: String,
     /// Of the definition of a function.
     signature: Option<RangeInclusive<u32>>,
+    /// The type that a definition is a member of; empty: none.
+    owner: String,
+    /// The modules that the qualifier of a use belongs to.
+    qualified: Option<BTreeSet<String>>,
+    /// A use that means a definition of the same file.
+    is_own: bool,
     /// The line of the use, or the first line of the definition.
     line: u32,
     is_test: bool,
@@ -342,6 +348,9 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
         alias: String::new(),
         inside: String::new(),
         signature: None,
+        owner: String::new(),
+        qualified: None,
+        is_own: false,
         line,
         is_test,
         usage: Usage::Mention,
@@ -358,7 +367,8 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
         if used.contains(d.name.as_str()) || changed.contains(d.name.as_str()) {
             let hit = definition(*d.lines.start(), head(d, &symbols.definitions, &lines, words));
             let signature = (d.kind == Kind::Function).then(|| d.signature.clone());
-            hits.definitions.entry(d.name.clone()).or_default().push(Hit { signature, ..hit });
+            let owner = owner(symbols, d);
+            hits.definitions.entry(d.name.clone()).or_default().push(Hit { signature, owner, ..hit });
         }
         let owner = if d.kind == Kind::Function { owner(symbols, d) } else { String::new() };
         if !owner.is_empty() && changed.contains(d.name.as_str()) {
@@ -370,14 +380,15 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
         hits.bases.entry(d.name.clone()).or_default().extend(d.bases.iter().cloned());
     }
     // A name that a file imports under another name can also be a definition of its own.
-    let is_own =
+    let is_defined =
         |name: &str| symbols.renamed.values().any(|n| n == name) && symbols.definitions.iter().any(|d| d.name == name);
     let is_changed = |u: &&Use| {
-        changed.contains(symbols.original(&u.name)) && (symbols.original(&u.name) != u.name || !is_own(&u.name))
+        changed.contains(symbols.original(&u.name)) && (symbols.original(&u.name) != u.name || !is_defined(&u.name))
     };
     let mut uses: Vec<&Use> = symbols.uses.iter().chain(&symbols.mentions).filter(is_changed).collect();
     hits.is_cut |= uses.len() > MAX_HITS;
     uses.truncate(MAX_HITS);
+    uses.retain(|u| !symbols.is_local(path, u));
     for u in uses {
         let function = symbols.function_at(u.line);
         let name = symbols.original(&u.name);
@@ -387,6 +398,9 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
             alias: if name == u.name { String::new() } else { u.name.clone() },
             inside: function.map(|f| f.name.clone()).unwrap_or_default(),
             signature: None,
+            owner: String::new(),
+            qualified: symbols.modules_of(path, u),
+            is_own: is_own(path, symbols, u),
             line: u.line,
             is_test,
             usage: if u.usage == Usage::Type && function.is_none() { Usage::Mention } else { u.usage },
@@ -394,6 +408,13 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
         };
         hits.uses.entry(name.to_owned()).or_default().push(hit);
     }
+}
+
+/// Returns true if a use means a function or type that its own file defines, where other files' names need an import.
+fn is_own(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
+    symbols::has_own_names(path)
+        && symbol.qualifier.is_empty()
+        && symbols.defined_for(&symbol.name, symbol.line).any(|d| owner(symbols, d).is_empty())
 }
 
 /// Returns the modules from which a file imports changed names.
@@ -450,6 +471,13 @@ impl Builder<'_, '_, '_> {
         modules.is_some() && self.project().are_foreign(file, modules)
     }
 
+    /// Returns true if each use of a name has a module or type of another project before it: `requests.get()`.
+    fn is_of_others(&self, file: usize, used: &Used) -> bool {
+        let file = &self.group.files[file];
+        let Some(symbols) = file.symbols.new.as_deref().filter(|_| !used.sites.is_empty()) else { return false };
+        used.sites.iter().all(|site| self.is_foreign(file.path(), symbols.modules_of(file.path(), site).as_ref()))
+    }
+
     fn project(&self) -> &Project {
         self.project.get_or_init(|| {
             let paths = self.tree.paths().unwrap_or_default();
@@ -463,7 +491,8 @@ impl Builder<'_, '_, '_> {
         let Ok(text) = self.tree.text(&path) else { return };
         let lines: Vec<&str> = text.lines().collect();
         // A name that is imported under another name is defined elsewhere.
-        for used in touched.used.iter().filter(|used| used.alias.is_empty()) {
+        let used = touched.used.iter().filter(|used| used.alias.is_empty() && !self.is_of_others(file, used));
+        for used in used.collect::<Vec<_>>() {
             let is_nearby = used.need == Need::Nearby;
             let is_kind = |kind: Kind| kind == Kind::Function || kind == Kind::Type && !is_nearby;
             let same: Vec<&Definition> =
@@ -504,7 +533,7 @@ impl Builder<'_, '_, '_> {
     /// imports are the likely ones.
     fn definition(&mut self, why: Why, file: usize, used: &Used, hits: &Hits) {
         let own = self.group.files[file].path();
-        let Some(all) = hits.definitions.get(&used.name) else { return };
+        let Some(all) = hits.definitions.get(&used.name).filter(|_| !self.is_of_others(file, used)) else { return };
         let is_renamed = !used.alias.is_empty();
         if !is_renamed && all.iter().any(|hit| hit.path == *own) {
             return;
@@ -530,6 +559,10 @@ impl Builder<'_, '_, '_> {
             }
             if self.is_foreign(own, symbols.modules.get(used.in_file())) {
                 return;
+            }
+            let types = types_before(symbols, used);
+            if all.iter().any(|hit| types.contains(hit.owner.as_str())) {
+                all.retain(|hit| types.contains(hit.owner.as_str()));
             }
         }
         if all.len() > MAX_DEFINITIONS {
@@ -598,6 +631,8 @@ impl Builder<'_, '_, '_> {
             .filter(is_reached)
             .filter(|hit| hit.path == own || !hit.file.means_standard(&changed.name, &own))
             .filter(|hit| hit.path == own || !self.is_foreign(&hit.path, hit.file.modules.get(&changed.name)))
+            .filter(|hit| !self.is_foreign(&hit.path, hit.qualified.as_ref()))
+            .filter(|hit| hit.path == own || !hit.is_own)
             // Programs do not call tests.
             .filter(|hit| hit.is_test || !rules::is_test_path(own.as_bytes()))
             .collect();
@@ -708,6 +743,13 @@ impl Builder<'_, '_, '_> {
         let mut lines = file.into_iter().flat_map(|f| &f.hunks).flat_map(|h| &h.lines);
         lines.any(|l| l.new.is_some_and(|n| n.get() == hit.line))
     }
+}
+
+/// Returns the types before the uses of a name, as they are defined; empty: there are other uses.
+fn types_before<'s>(symbols: &'s Symbols, used: &'s Used) -> BTreeSet<&'s str> {
+    let is_type = |site: &Use| site.qualifier.starts_with(|c: char| c.is_uppercase());
+    let are_types = used.sites.iter().all(is_type);
+    used.sites.iter().filter(|_| are_types).map(|site| symbols.original(&site.qualifier)).collect()
 }
 
 /// Returns a name without the marks and capitals in which the name of a test and that of its subject differ.

@@ -17,6 +17,8 @@ const WHOLE_FILE: usize = 100;
 const AROUND: u32 = 25;
 /// Names that one file's change uses, at most.
 const MAX_USED: usize = 48;
+/// Uses of one name whose qualifiers are looked at, at most.
+const MAX_SITES: usize = 50;
 /// Names that only unchanged lines around the changed ones call, at most.
 const MAX_NEARBY: usize = 24;
 /// Names of constructors: callers use the name of the type.
@@ -202,6 +204,8 @@ pub(super) struct Used {
     /// From the first hunk that uses it to the last one.
     pub(super) hunks: RangeInclusive<usize>,
     pub(super) need: Need,
+    /// The uses, as far as each can have a qualifier; empty: there are others.
+    pub(super) sites: Vec<Use>,
 }
 
 /// Why a definition is looked up.
@@ -222,7 +226,7 @@ impl Used {
     fn of(symbols: &Symbols, name: &str, hunk: usize, need: Need) -> Self {
         let original = symbols.original(name);
         let alias = if original == name { String::new() } else { name.to_owned() };
-        Self { name: original.to_owned(), alias, hunks: hunk..=hunk, need }
+        Self { name: original.to_owned(), alias, hunks: hunk..=hunk, need, sites: Vec::new() }
     }
 
     /// Returns the name by which the file knows it.
@@ -520,7 +524,7 @@ fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
     for (hunk, edits) in edits.iter().enumerate() {
         let uses = symbols.uses.iter().filter(|u| edits.added.contains(&u.line));
         for symbol in uses.filter(|u| is_looked_up(path, symbols, u)) {
-            add_used(symbols, &symbol.name, hunk, Need::Use, &mut out);
+            add_used(symbols, &symbol.name, Some(symbol), hunk, Need::Use, &mut out);
         }
     }
     out
@@ -541,7 +545,7 @@ fn is_looked_up(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
 /// the nearest to a change first.
 fn nearby(path: &RepoPath, symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
     let known: HashSet<String> = used.iter().map(|u| u.in_file().to_owned()).collect();
-    let mut found: Vec<(u32, usize, &str)> = Vec::new();
+    let mut found: Vec<(u32, usize, &Use)> = Vec::new();
     for (hunk, edits) in edits.iter().enumerate() {
         let mut lines = edits.context.clone();
         let shown: HashSet<RangeInclusive<u32>> = edits.places().iter().flat_map(|p| around(symbols, *p)).collect();
@@ -550,27 +554,39 @@ fn nearby(path: &RepoPath, symbols: &Symbols, edits: &[Edits], used: &mut Vec<Us
         let calls = symbols.uses.iter().filter(is_called).filter(|u| !known.contains(&u.name));
         for call in calls.filter(|u| is_looked_up(path, symbols, u)) {
             let away = edits.places().iter().map(|place| place.abs_diff(call.line)).min().unwrap_or(u32::MAX);
-            found.push((away, hunk, &call.name));
+            found.push((away, hunk, call));
         }
     }
-    found.sort_unstable();
+    found.sort_unstable_by_key(|(away, hunk, call)| (*away, *hunk, call.name.as_str()));
     let mut nearby: Vec<Used> = Vec::new();
-    for (_, hunk, name) in found {
-        if let Some(known) = nearby.iter_mut().find(|u| u.in_file() == name) {
-            known.hunks = joined(&known.hunks, &(hunk..=hunk));
-        } else if nearby.len() < MAX_NEARBY {
-            nearby.push(Used::of(symbols, name, hunk, Need::Nearby));
-        }
+    for (_, hunk, call) in found {
+        add_to(symbols, (&call.name, Some(call)), hunk, Need::Nearby, (&mut nearby, MAX_NEARBY));
     }
     used.extend(nearby);
 }
 
-/// Adds a name, or a further hunk that uses it.
-fn add_used(symbols: &Symbols, name: &str, hunk: usize, need: Need, used: &mut Vec<Used>) {
+/// Adds a name, or a further hunk that uses it. `site`: the use, if it can have a qualifier.
+fn add_used(symbols: &Symbols, name: &str, site: Option<&Use>, hunk: usize, need: Need, used: &mut Vec<Used>) {
+    add_to(symbols, (name, site), hunk, need, (used, MAX_USED));
+}
+
+/// Adds a name to a list with at most so many.
+fn add_to(
+    symbols: &Symbols,
+    (name, site): (&str, Option<&Use>),
+    hunk: usize,
+    need: Need,
+    (used, most): (&mut Vec<Used>, usize),
+) {
     if let Some(known) = used.iter_mut().find(|u| u.in_file() == name) {
         known.hunks = joined(&known.hunks, &(hunk..=hunk));
-    } else if used.len() < MAX_USED {
-        used.push(Used::of(symbols, name, hunk, need));
+        match site.filter(|_| (1..MAX_SITES).contains(&known.sites.len())) {
+            Some(site) => known.sites.push(site.clone()),
+            None => known.sites.clear(),
+        }
+    } else if used.len() < most {
+        let sites = site.cloned().into_iter().collect();
+        used.push(Used { sites, ..Used::of(symbols, name, hunk, need) });
     }
 }
 
@@ -587,10 +603,10 @@ fn owners(symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
             let is_group = |d: &&Definition| matches!(d.kind, Kind::Type | Kind::Group) && *d.lines.start() < first;
             let outer = symbols.enclosing(first).find(is_group).map(|d| d.name.as_str());
             let is_named = |u: &&Use| u.usage == Usage::Type && (first..=last).contains(&u.line);
-            let named = symbols.uses.iter().filter(is_named).map(|u| u.name.as_str());
-            for name in outer.into_iter().chain(named) {
+            let named = symbols.uses.iter().filter(is_named).map(|u| (u.name.as_str(), Some(u)));
+            for (name, site) in outer.map(|name| (name, None)).into_iter().chain(named) {
                 if name.len() >= MIN_NAME && !COMMON.contains(&name) {
-                    add_used(symbols, name, hunk, Need::Owner, used);
+                    add_used(symbols, name, site, hunk, Need::Owner, used);
                 }
             }
         }
@@ -608,7 +624,7 @@ fn constants(text: &TextChange, symbols: &Symbols, used: &mut Vec<Used>) -> Hash
                     all.insert(word.to_owned());
                 }
                 if is_constant(word) {
-                    add_used(symbols, word, hunk, Need::Constant, used);
+                    add_used(symbols, word, None, hunk, Need::Constant, used);
                 }
             }
         }

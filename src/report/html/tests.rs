@@ -126,8 +126,15 @@ fn the_title_names_the_repository_and_the_change() {
     assert!(title(&review).starts_with("Blocked: ") && title(&review).ends_with(" – branch HEAD against origin/main"));
     let top = std::path::PathBuf::from("/work/<shop>");
     let history = crate::policy::Policy::default().history;
-    review.place =
-        Some(crate::review::Place { top, history, max_rounds: 1, actor: String::new(), head: None, branch: None });
+    review.place = Some(crate::review::Place {
+        top,
+        history,
+        max_rounds: 1,
+        actor: String::new(),
+        head: None,
+        branch: None,
+        remotes: Vec::new(),
+    });
     assert!(title(&review).ends_with(" – &lt;shop&gt; – branch HEAD against origin/main"), "{}", title(&review));
     assert!(foreign(&review).contains("<dt>Repository</dt><dd>&lt;shop&gt;</dd>"));
     // The branch that is checked out belongs to a review of the worktree only.

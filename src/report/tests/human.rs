@@ -143,8 +143,15 @@ fn targets(report: &str) -> Vec<&str> {
 
 fn linked(review: &mut Review, top: &str, host: &str, width: usize) -> String {
     let history = Policy::default().history;
-    review.place =
-        Some(Place { top: PathBuf::from(top), history, max_rounds: 1, actor: String::new(), head: None, branch: None });
+    review.place = Some(Place {
+        top: PathBuf::from(top),
+        history,
+        max_rounds: 1,
+        actor: String::new(),
+        head: None,
+        branch: None,
+        remotes: Vec::new(),
+    });
     let links = Some(Links { host: host.to_owned() });
     text(review, Format::Human, &Style { links, width, ..Style::default() })
 }

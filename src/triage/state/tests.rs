@@ -60,7 +60,21 @@ fn record(state: State, effect: &Effect) -> State {
         (fingerprint.clone(), entry(&found.finding, order.decision, order.reason.as_deref().unwrap_or_default()))
     });
     let decided = decided.collect();
-    step(state, Input::Decided { decided, before: Held::default() }).0
+    step(state, Input::Decided { decided, before: Held::default(), shared: Vec::new() }).0
+}
+
+#[test]
+fn another_decision_in_the_shared_file_is_named() {
+    let shared = |all: &[&str]| {
+        let shared = all.iter().map(|id| ((*id).to_owned(), Decision::Rejected)).collect();
+        let decided = Input::Decided { decided: Vec::new(), before: Held::default(), shared };
+        step(start(), decided).0.message.unwrap().text
+    };
+    assert!(shared(&["F2"]).ends_with("the shared file still has F2 as rejected: S, and decide again"));
+    assert!(
+        shared(&["F2", "F3"]).ends_with("the shared file still has F2 as rejected and 1 more: S, and decide again")
+    );
+    assert!(!shared(&[]).contains("shared"));
 }
 
 fn statuses(state: &State) -> Vec<Disposition> {

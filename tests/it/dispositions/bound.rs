@@ -312,3 +312,51 @@ fn a_pattern_of_a_baseline_that_matches_nothing_is_named_as_such() {
         assert!(!run.stderr.contains("--files"), "{}", run.stderr);
     }
 }
+
+/// Returns the files below a folder that have a text.
+fn files_with(folder: &std::path::Path, text: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match path.is_dir() {
+                true => open.push(path),
+                false if std::fs::read_to_string(&path).is_ok_and(|all| all.contains(text)) => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn hashes_of_decisions_are_kept_for_the_next_command_but_not_for_a_gate_or_in_ci() {
+    let repo = reviewed();
+    decide(&repo, &["reject", "F1", "--reason", "a test server"]);
+    let cache = repo.outside().join("cache");
+    std::fs::create_dir_all(&cache).unwrap();
+    let kept = || files_with(&cache, "decisions 1 ");
+    let with = |args: &[&str], ci: Option<&str>| {
+        let command = repo.reviewer(args).env("XDG_CACHE_HOME", &cache);
+        match ci {
+            Some(ci) => command.env("CI", ci).run_any(),
+            None => command.run_any(),
+        }
+    };
+    with(&["review", "staged", "--gate"], None);
+    with(&["findings"], Some("true"));
+    assert!(kept().is_empty());
+    let first = with(&["findings", "--status", "rejected"], None).stdout;
+    let files = kept();
+    assert_eq!(files.len(), 1, "{first}");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&files[0]).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let text = std::fs::read_to_string(&files[0]).unwrap();
+    assert!(first.contains("rejected") && !text.contains("verify"), "{first} {text}");
+    let again = with(&["findings", "--status", "rejected"], None).stdout;
+    assert_eq!(first, again);
+    // What is damaged is computed again.
+    std::fs::write(&files[0], "claude-reviewer reply 2 00\n{}").unwrap();
+    assert_eq!(with(&["findings", "--status", "rejected"], None).stdout, first);
+}

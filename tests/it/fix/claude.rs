@@ -88,3 +88,35 @@ fn dsp_05_what_the_program_leaves_besides_plain_files_is_refused() {
         assert_eq!(attempts.len(), 3, "{edits}");
     }
 }
+
+#[test]
+fn an_edit_that_the_program_refuses_is_named_with_its_file_and_reason_and_told_to_the_next_attempt() {
+    // The first attempt is refused: the text is not there, and a file outside of the folder is not to be edited.
+    let edits = r#"cp "$here/stdin" "$here/attempt"
+    work=$(pwd -P)
+    call() { printf '{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"%s","name":"%s","input":{"file_path":"%s"}}]}}\n' "$1" "$2" "$3"; }
+    fails() { printf '{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"%s","is_error":true,"content":"%s"}]}}\n' "$1" "$2"; }
+    if [ -e "$here/again" ]; then
+        sed -i 's|/ n$|/ n if n else 0|' a.py
+    else
+        touch "$here/again"
+        call t1 Edit "$work/a.py"
+        fails t1 "<tool_use_error>String to replace not found in $work/a.py</tool_use_error>"
+        call t2 Write /etc/hostname
+        fails t2 "Permission to use Write has been denied"
+    fi"#;
+    let (repo, run) = fixed(edits);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    let first =
+        "attempt 1 failed: the model changed no file; refused: edit of `a.py`: String to replace not found in a.py";
+    assert!(run.stdout.contains(first), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("refused: edit of `/etc/hostname`: Permission to use Write has been denied"),
+        "{}",
+        run.stdout
+    );
+    let prompt = std::fs::read_to_string(repo.outside().join("attempt")).unwrap();
+    assert!(prompt.contains("edit of `a.py`: String to replace not found in a.py"), "{prompt}");
+    let folder = std::fs::read_to_string(repo.outside().join("folder")).unwrap();
+    assert!(!run.stdout.contains(folder.trim()) && !prompt.contains("tool_use_error"), "{}", run.stdout);
+}

@@ -252,6 +252,8 @@ fn hints_name_the_remote_where_there_are_several() {
     let command = "claude-reviewer review pr 12 --remote upstream";
     let stored = w.reviewer(&["history", "latest", "--format", "json"]).run(0).stdout;
     assert!(stored.contains(&format!("review the pull request again: {command}")), "{stored}");
+    let refused = w.reviewer(&["complete", "latest", "--status", "approved"]).run(2).stderr;
+    assert!(refused.contains(&format!("review again: {command}\n")), "{refused}");
     w.push("a = 1\nb = 2\n");
     let run = w.reviewer(&["post"]).run(3);
     assert!(run.stderr.contains(&format!("review it again: {command}\n")), "{}", run.stderr);

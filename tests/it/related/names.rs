@@ -344,3 +344,188 @@ fn a_name_of_a_package_of_another_project_is_not_one_of_the_repository() {
         }
     }
 }
+
+/// A file that uses names of another project with a module or type before them, in a repository that defines the same names.
+struct Qualified {
+    path: &'static str,
+    manifest: (&'static str, &'static str),
+    head: &'static str,
+    /// The statement that is added to the function.
+    call: &'static str,
+    function: (&'static str, &'static str),
+    /// Defines the names.
+    own: (&'static str, &'static str),
+}
+
+const QUALIFIED: [Qualified; 8] = [
+    Qualified {
+        path: "app/main.py",
+        manifest: ("pyproject.toml", "[project]\nname = \"app\"\n"),
+        head: "import requests\nimport numpy as np\n\n\n",
+        call: "    return requests.fetch(np.norms(1))\n",
+        function: ("def main():\n    x = 1\n", ""),
+        own: ("app/util.py", "def fetch(url):\n    return url\n\n\ndef norms(x):\n    return x\n"),
+    },
+    Qualified {
+        path: "app/main.js",
+        manifest: ("package.json", "{\"name\": \"app\", \"dependencies\": {\"axios\": \"1\"}}\n"),
+        head: "const axios = require('axios')\nconst fs = require('fs')\n\n",
+        call: "  return axios.fetch(fs.norms(1))\n",
+        function: ("function main() {\n", "}\n"),
+        own: ("app/tools.js", "exports.fetch = function (url) {\n}\n\nexports.norms = function (x) {\n}\n"),
+    },
+    Qualified {
+        path: "app/main.ts",
+        manifest: ("package.json", "{\"name\": \"app\", \"dependencies\": {\"axios\": \"1\", \"ky\": \"1\"}}\n"),
+        head: "import axios from 'axios'\nimport * as ky from 'ky'\n\n",
+        call: "  return axios.fetch(ky.norms(1))\n",
+        function: ("export function main() {\n", "}\n"),
+        own: ("app/tools.ts", "export function fetch(url) {\n}\n\nexport function norms(x) {\n}\n"),
+    },
+    Qualified {
+        path: "app/main.go",
+        manifest: ("go.mod", "module example.org/app\n\ngo 1.22\n"),
+        head: "package app\n\nimport (\n\t\"net/http\"\n\n\tm \"github.com/gorilla/mux/v2\"\n)\n\n",
+        call: "\thttp.Fetch(m.Norms(1))\n",
+        function: ("func Main() {\n", "}\n"),
+        own: ("util/util.go", "package util\n\nfunc Fetch(url string) {\n}\n\nfunc Norms(x int) {\n}\n"),
+    },
+    Qualified {
+        path: "src/main.rs",
+        manifest: ("Cargo.toml", "[package]\nname = \"app\"\n[dependencies]\nureq = \"1\"\n"),
+        head: "use std::cmp;\n\n",
+        call: "    ureq::fetch(cmp::norms(1));\n",
+        function: ("fn main() {\n", "}\n"),
+        own: ("src/util.rs", "pub fn fetch(url: &str) {\n}\n\npub fn norms(x: u8) {\n}\n"),
+    },
+    Qualified {
+        path: "src/org/acme/app/Main.java",
+        manifest: ("pom.xml", "<project/>\n"),
+        head: "package org.acme.app;\n\nimport org.other.Client;\nimport org.other.Maths;\n\n",
+        call: "        Client.fetch(Maths.norms(1));\n",
+        function: ("class Main {\n    void main() {\n", "    }\n}\n"),
+        own: (
+            "src/org/acme/app/Util.java",
+            "package org.acme.app;\n\nclass Util {\n    static void fetch(int x) {\n    }\n\n    static int norms(int x) {\n        return x;\n    }\n}\n",
+        ),
+    },
+    Qualified {
+        path: "app/main.php",
+        manifest: ("composer.json", "{\"autoload\": {\"psr-4\": {\"App\\\\\": \"app/\"}}}\n"),
+        head: "<?php\nnamespace App;\n\nuse Other\\Client;\nuse Other\\Maths;\n\n",
+        call: "    Client::fetch(Maths::norms(1));\n",
+        function: ("function main() {\n", "}\n"),
+        own: (
+            "app/Util.php",
+            "<?php\nnamespace App;\n\nclass Util {\n    static function fetch($x) {\n    }\n\n    static function norms($x) {\n    }\n}\n",
+        ),
+    },
+    Qualified {
+        path: "src/main.cpp",
+        manifest: ("CMakeLists.txt", "project(app)\n"),
+        head: "#include <vector>\n\n",
+        call: "  std::fetch(std::norms(1));\n",
+        function: ("void run() {\n", "}\n"),
+        own: ("src/util.cpp", "void fetch(int x) {\n}\n\nint norms(int x) {\n  return x;\n}\n"),
+    },
+];
+
+impl Qualified {
+    fn text(&self, call: &str) -> String {
+        format!("{}{}{call}{}", self.head, self.function.0, self.function.1)
+    }
+}
+
+#[test]
+fn a_name_with_a_module_of_another_project_before_it_is_not_one_of_the_repository() {
+    for case in &QUALIFIED {
+        let project = Project::new();
+        project.repo.stage(case.manifest.0, case.manifest.1).stage(case.own.0, case.own.1);
+        project.repo.stage(case.path, case.text("")).commit("one");
+        project.repo.stage(case.path, case.text(case.call));
+        let prompt = project.prompt();
+        assert!(!prompt.contains(case.own.0), "{}: {prompt}", case.path);
+        // The same names without a module are those of the repository.
+        let bare = |call: &str| {
+            ["requests.", "np.", "axios.", "fs.", "ky.", "http.", "m.", "ureq::", "cmp::", "Client.", "Maths."]
+                .iter()
+                .chain(&["Client::", "Maths::", "std::"])
+                .fold(call.to_owned(), |call, module| call.replace(module, ""))
+        };
+        project.repo.stage(case.path, case.text(&bare(case.call)));
+        let prompt = project.prompt();
+        assert!(prompt.contains(case.own.0), "{}: {prompt}", case.path);
+    }
+}
+
+#[test]
+fn a_use_with_a_module_of_another_project_before_it_is_not_one_of_a_changed_definition() {
+    for case in &QUALIFIED {
+        let project = Project::new();
+        project.repo.stage(case.manifest.0, case.manifest.1).stage(case.own.0, case.own.1);
+        project.repo.stage(case.path, case.text(case.call)).commit("one");
+        project.repo.stage(case.own.0, case.own.1.replace("url", "link").replace('x', "y"));
+        let prompt = project.prompt();
+        assert!(!prompt.contains(&format!("{}:", case.path)), "{}: {prompt}", case.path);
+    }
+}
+
+#[test]
+fn a_local_variable_before_a_name_is_not_a_module() {
+    let project = Project::new();
+    project
+        .repo
+        .stage("go.mod", "module example.org/app\n")
+        .stage("util/util.go", "package util\n\nfunc Fetch() {\n}\n");
+    let text = |call: &str| format!("package app\n\nimport \"net/url\"\n\nfunc Main(url Link) {{\n{call}}}\n");
+    project.repo.stage("app/main.go", text("")).commit("one");
+    project.repo.stage("app/main.go", text("\turl.Fetch()\n"));
+    assert!(project.prompt().contains("util/util.go"));
+}
+
+#[test]
+fn the_type_before_a_name_decides_which_of_several_definitions_is_shown() {
+    let project = Project::new();
+    let store = |name: &str| {
+        format!("namespace N {{\n  class {name} {{\n    static int LoadAll(int a) {{ return 1; }}\n  }}\n}}\n")
+    };
+    project.repo.stage("A.cs", store("Config")).stage("B.cs", store("Other"));
+    let text = |call: &str| format!("class Main {{\n  void Run() {{\n{call}  }}\n}}\n");
+    project.repo.stage("Main.cs", text("")).commit("one");
+    project.repo.stage("Main.cs", text("    Config.LoadAll(1);\n"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("A.cs:") && !prompt.contains("B.cs:"), "{prompt}");
+    project.repo.stage("Main.cs", text("    Unknown.LoadAll(1);\n"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("A.cs:") && prompt.contains("B.cs:"), "{prompt}");
+}
+
+#[test]
+fn a_use_in_a_file_that_defines_the_name_itself_is_not_one_of_another_file() {
+    let project = Project::new();
+    let app = |body: &str| {
+        format!("function createApp(a) {{\n  return {body}\n}}\n\nit('works', () => {{\n  createApp(1)\n}})\n")
+    };
+    project.repo.stage("test/one.test.js", app("a")).stage("test/two.test.js", app("a + 2"));
+    project
+        .repo
+        .stage("test/three.test.js", "const { createApp } = require('./one.test')\n\ncreateApp(3)\n")
+        .commit("one");
+    project.repo.stage("test/one.test.js", app("a + 1"));
+    let prompt = project.prompt();
+    assert!(prompt.contains("test/three.test.js:") && !prompt.contains("test/two.test.js:"), "{prompt}");
+}
+
+#[test]
+fn a_parameter_with_the_name_of_a_changed_definition_is_no_use_of_it() {
+    let project = Project::new();
+    project.repo.stage("app/store.py", "def load_all(path):\n    return path\n");
+    project.repo.stage("app/a.py", "def run(load_all):\n    return load_all(1)\n");
+    project
+        .repo
+        .stage("app/b.py", "from app.store import load_all\n\n\ndef go():\n    return load_all(1)\n")
+        .commit("one");
+    project.repo.stage("app/store.py", "def load_all(path):\n    return path + 1\n");
+    let prompt = project.prompt();
+    assert!(prompt.contains("app/b.py:") && !prompt.contains("app/a.py:"), "{prompt}");
+}

@@ -396,10 +396,47 @@ fn a_change_that_was_stashed_is_not_fixed_on_its_branch_or_on_another_one() {
         let fixed = repo.reviewer(&["review", "--follow-up", "latest"]).run(0).stderr;
         assert!(fixed.contains("1 fixed"), "{fixed}");
     }
-    // A change that was taken back is fixed: no stash has it.
     let repo = begin(true, false);
+    repo.git(&["stash", "-q"]);
+    repo.stage("z.py", "z = 1\n");
+    let refused = repo.reviewer(&["review", "--follow-up", "latest"]).run(2).stderr;
+    assert!(refused.contains("git stash drop 'stash@{0}' discards all that this stash holds\n"), "{refused}");
+}
+
+#[test]
+fn a_change_that_another_one_replaced_is_not_fixed_and_not_approved() {
+    const BAD: &str = "import yaml\nconfig = yaml.unsafe_load(text)\n";
+    let repo = Repo::new();
+    repo.stage("load.py", "import yaml\n").commit("first");
+    repo.stage("load.py", BAD);
+    repo.reviewer(&["review", "staged"]).run(1);
+    // It was moved to a patch file, to another worktree, or was taken back.
     repo.git(&["reset", "-q", "--hard"]);
     repo.stage("z.py", "z = 1\n");
+    let run = repo.reviewer(&["review", "--follow-up", "latest"]).run(0);
+    let other = run.stdout + &run.stderr;
+    assert!(other.contains("1 not checked") && !other.contains("1 fixed"), "{other}");
+    assert!(other.contains("it reviewed another change: that of F1"), "{other}");
+    assert!(other.contains("no file and no line of the change that was reviewed before is in this one"), "{other}");
+    let refused = repo.reviewer(&["complete", "latest", "--status", "approved"]).run(2).stderr;
+    assert!(refused.contains("its last round reviewed another change"), "{refused}");
+    // It came back, and is fixed now.
+    repo.stage("load.py", BAD);
+    let again = repo.reviewer(&["review", "--follow-up", "latest"]).run(1).stderr;
+    assert!(!again.contains("1 fixed"), "{again}");
+    repo.stage("load.py", BAD.replace("unsafe_load", "safe_load"));
+    let fixed = repo.reviewer(&["review", "--follow-up", "latest"]).run(0).stderr;
+    assert!(fixed.contains("1 fixed"), "{fixed}");
+    repo.reviewer(&["complete", "latest", "--status", "approved"]).run(0);
+}
+
+#[test]
+fn a_change_that_was_taken_back_with_nothing_in_its_place_is_fixed() {
+    let repo = Repo::new();
+    repo.stage("load.py", "import yaml\n").commit("first");
+    repo.stage("load.py", "import yaml\nconfig = yaml.unsafe_load(text)\n");
+    repo.reviewer(&["review", "staged"]).run(1);
+    repo.git(&["reset", "-q", "--hard"]);
     let fixed = repo.reviewer(&["review", "--follow-up", "latest"]).run(0).stderr;
     assert!(fixed.contains("1 fixed"), "{fixed}");
 }

@@ -71,6 +71,7 @@ pub fn place(top: &Path) -> Place {
         actor: "A U Thor <author@example.com>".to_owned(),
         head: None,
         branch: None,
+        remotes: Vec::new(),
     }
 }
 

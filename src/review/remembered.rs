@@ -1,0 +1,46 @@
+//! The hashes of decisions that earlier commands computed, in the user's cache folder.
+//!
+//! Not in gate mode and not in CI: a cache that a job restores would decide what the gate lets through.
+
+use crate::ai::ask::Nonce;
+use crate::ai::cache::{Cache, Kept, Key};
+use crate::disposition::{self, Memory};
+use crate::env::Env;
+use jiff::Timestamp;
+use std::path::Path;
+
+/// Seconds of a day.
+const DAY: i64 = 24 * 60 * 60;
+
+/// Reads the hashes, for the rest of this process. `top`: the worktree, in which no cache is believed.
+pub(crate) fn recall(env: &Env, top: Option<&Path>, now: Timestamp) {
+    if env.is_ci() {
+        return;
+    }
+    let today = now.as_second().div_euclid(DAY);
+    let kept = Cache::open(env, top).and_then(|cache| cache.get(&key(), &nonce()));
+    let mut random = [0; 32];
+    let memory = kept.and_then(|kept| Memory::parse(&kept.text, today));
+    let begun = || getrandom::fill(&mut random).is_ok().then(|| Memory::new(random, today));
+    if let Some(memory) = memory.or_else(begun) {
+        disposition::remember(memory);
+    }
+}
+
+/// Writes the hashes if there are new ones. A cache that cannot be written costs time, and nothing else.
+pub(crate) fn save(env: &Env, top: Option<&Path>) {
+    let Some(text) = disposition::memory_text() else { return };
+    if let Some(cache) = Cache::open(env, top) {
+        let kept = Kept { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
+        cache.put(&key(), &nonce(), &kept);
+    }
+}
+
+fn key() -> Key {
+    Key::of_parts(&["hashes of decisions 1"])
+}
+
+/// The entry has no nonce; the cache takes one.
+fn nonce() -> Nonce {
+    Nonce::new([0; 16])
+}

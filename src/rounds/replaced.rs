@@ -1,0 +1,113 @@
+//! Whether the uncommitted change of an earlier round was replaced by another one: moved to a patch file or to another
+//! worktree, or given up. Its findings are gone with it, which does not fix them. Pure.
+
+use super::compare::look::{Aside, Look};
+use crate::diff::{FileChange, LineKind, RepoPath, patch};
+use crate::wire::SourceKind;
+use std::collections::HashSet;
+
+/// The note about a change that was replaced.
+pub(super) const NOTE: &str = "no file and no line of the change that was reviewed before is in this one. Its findings are gone with \
+    it, which does not fix them. Bring the change back, or review this one by itself, without --follow-up";
+
+/// Bytes of a line that shows that a change is still there, at least: a brace or `else` is in every change.
+const MIN_LINE: usize = 8;
+
+/// Returns true for a change that has no commit.
+pub(super) fn is_uncommitted(kind: SourceKind) -> bool {
+    matches!(kind, SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes)
+}
+
+/// Returns true if a change has none of the files of an earlier one, and none of its lines. Both are stored changes that start
+/// from the same state. An empty change replaces nothing: the earlier one was taken back.
+pub(super) fn is_replaced(before: &[u8], now: &[u8], look: &dyn Look) -> bool {
+    let (Ok(before), Ok(now)) = (patch::parse_kept(before), patch::parse_kept(now)) else { return false };
+    if before.is_empty() || now.is_empty() {
+        return false;
+    }
+    // A new file can be renamed and fixed, or be ignored now.
+    if added(&before).next().is_some()
+        && (added(&now).next().is_some() || added(&before).any(|path| is_there(path, look)))
+    {
+        return false;
+    }
+    let (old, new) = (paths(&before), paths(&now));
+    let are_selected = old.iter().all(|path| look.selects(&path.to_wire()));
+    are_selected && old.is_disjoint(&new) && lines(&before).is_disjoint(&lines(&now))
+}
+
+/// Returns the paths of new files.
+fn added(files: &[FileChange]) -> impl Iterator<Item = &RepoPath> {
+    let new = files.iter().filter(|file| file.entry.old.is_none());
+    new.filter_map(|file| file.entry.new.as_ref()).map(|side| &side.path)
+}
+
+/// Returns true if a file that the change does not show is in the worktree.
+fn is_there(path: &RepoPath, look: &dyn Look) -> bool {
+    !matches!(look.file(&path.to_wire(), false), Aside::Nothing)
+}
+
+/// Returns the paths of both sides of all files.
+fn paths(files: &[FileChange]) -> HashSet<&RepoPath> {
+    let sides = files.iter().flat_map(|file| [&file.entry.old, &file.entry.new]);
+    sides.flatten().map(|side| &side.path).collect()
+}
+
+/// Returns the changed lines that say something, without white space around them.
+fn lines(files: &[FileChange]) -> HashSet<&[u8]> {
+    let texts = files.iter().filter_map(FileChange::text);
+    let all = texts.flat_map(|text| text.hunks.iter().flat_map(|hunk| text.lines(hunk)));
+    let changed = all.filter(|line| line.kind != LineKind::Context).map(|line| line.text.trim_ascii());
+    changed.filter(|text| text.len() >= MIN_LINE).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Finding;
+
+    /// Every file was asked for.
+    #[derive(Debug)]
+    struct All;
+
+    impl Look for All {
+        fn selects(&self, _: &str) -> bool {
+            true
+        }
+
+        fn left_out(&self) -> &[u8] {
+            b""
+        }
+
+        fn file(&self, _: &str, _: bool) -> Aside {
+            Aside::Nothing
+        }
+
+        fn is_secret(&self, _: &Finding) -> bool {
+            false
+        }
+    }
+
+    /// Returns a change that adds lines to a file.
+    fn change(path: &str, lines: &[&str]) -> String {
+        let added: String = lines.iter().map(|line| format!("+{line}\n")).collect();
+        format!("--- a/{path}\n+++ b/{path}\n@@ -1,1 +1,{} @@\n a = 1\n{added}", lines.len() + 1)
+    }
+
+    #[test]
+    fn a_change_with_other_files_and_other_lines_replaces_one() {
+        let before = change("a.py", &["config = load(text)", "}"]);
+        let is_replaced = |now: &str| is_replaced(before.as_bytes(), now.as_bytes(), &All);
+        assert!(is_replaced(&change("b.py", &["count = 1", "}"])));
+        // An edit of the file, code that was moved, and a change that was taken back.
+        assert!(!is_replaced(&change("a.py", &["count = 1"])));
+        assert!(!is_replaced(&change("b.py", &["  config = load(text)"])));
+        assert!(!is_replaced(""));
+        let new = |path: &str| change(path, &["count = 1"]).replace(&format!("--- a/{path}"), "--- /dev/null");
+        let new = |path: &str| new(path).replace("@@ -1,1 +1,2 @@\n a = 1\n", "@@ -0,0 +1,1 @@\n");
+        assert!(is_replaced(&new("b.py")));
+        // A new file that was renamed and fixed.
+        let of_new = |now: &str| super::is_replaced(new("a.py").as_bytes(), now.as_bytes(), &All);
+        assert!(!of_new(&new("b.py").replace("count", "total")) && of_new(&change("b.py", &["total = 12"])));
+    }
+}
