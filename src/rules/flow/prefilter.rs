@@ -6,7 +6,8 @@
 use super::FlowLanguage;
 
 /// Keys that are data, slow expressions, comparisons of secrets.
-const SCRIPT: &[&str] = &["][", ")+", ")*", "createHmac", "signature", "Math.random", "api-key", "href"];
+const SCRIPT: &[&str] =
+    &["][", ")+", ")*", "createHmac", "signature", "Math.random", "api-key", "href", "_TOKEN", "_SECRET", "_KEY"];
 
 /// Memory, sizes, permissions.
 const C: &[&str] = &[
@@ -39,8 +40,22 @@ const C: &[&str] = &[
 /// Responses of handlers, numbers. Managers that trust everything are found line by line.
 const JAVA: &[&str] = &["RestController", "ResponseBody", "\"redirect:", "Random"];
 
-/// Markup that a handler returns.
-const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<"];
+/// Markup that a handler returns, comparisons of secrets, slow expressions.
+const PYTHON: &[&str] = &[
+    ".route(",
+    "@app.",
+    "@bp.",
+    "return \"<",
+    "return '<",
+    "return f\"<",
+    "return f'<",
+    "hmac",
+    "API_KEY",
+    "_TOKEN",
+    "_SECRET",
+    ")+",
+    ")*",
+];
 
 /// Parameters, expressions, numbers.
 const RUBY: &[&str] = &["params", "validates", "permit", "rand", ")+", ")*", "=~"];

@@ -162,7 +162,8 @@ impl Run<'_> {
         {
             return false;
         }
-        let asks = c.values.is_some() || c.pattern.is_some() || c.text.is_some() || c.constant.is_some();
+        let asks = c.values.is_some() || c.pattern.is_some() || c.text.is_some();
+        let asks = asks || c.constant.is_some() || c.requested.is_some();
         if !asks && c.types.is_empty() {
             return true;
         }
@@ -180,6 +181,9 @@ impl Run<'_> {
             value = item;
         }
         if c.constant.is_some_and(|is| value.constant.is_some() != is) {
+            return false;
+        }
+        if c.requested.is_some_and(|is| is_requested(&value) != is) {
             return false;
         }
         if let Some(values) = c.values {
@@ -496,6 +500,11 @@ impl Run<'_> {
             self.report(sink, false, &value.taints, span);
         }
     }
+}
+
+/// Returns true for a value with data of a request.
+fn is_requested(value: &Value) -> bool {
+    value.deep().iter().flat_map(|t| t.iter()).any(|t| t.proof == Proof::Request)
 }
 
 /// Compares a constant with the words of the tables: `True` is `true`, `None` is `null`.
