@@ -24,7 +24,7 @@ pub(super) fn comparison(l: &mut Lower<'_>, node: Node<'_>, sides: [Node<'_>; 2]
 
 /// Returns true for the name of a code that authenticates a message, or for the call that computes it: `` `sha256=${sign(body)}` ``.
 fn is_mac(text: &str) -> bool {
-    const WORDS: [&str; 6] = ["signature", "digest", "hmac", "expected", "hash", "mac"];
+    const WORDS: [&str; 7] = ["signature", "sig", "digest", "hmac", "expected", "hash", "mac"];
     let inner = text.trim_start_matches('`').trim_end_matches('`');
     let text = inner.split_once("${").map_or(text, |(_, rest)| rest.trim_end_matches('}'));
     let word = last_word(text).to_ascii_lowercase();
