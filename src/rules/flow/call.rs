@@ -671,6 +671,11 @@ impl<'m> Run<'m> {
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
         self.spend();
         let outer = (self.env.clone(), self.is_alive);
+        // While the statements of the file run, a function sees the variables that they have set so far.
+        let is_first = !self.has_globals && self.frames.iter().all(|f| f.function.is_none());
+        if is_first {
+            self.globals = self.env.clone();
+        }
         if !is_nested {
             self.env = Env::default();
         }
@@ -729,6 +734,9 @@ impl<'m> Run<'m> {
         }
         let mut frame = self.frames.pop().unwrap_or_default();
         (self.env, self.is_alive) = outer;
+        if is_first {
+            self.globals = Env::default();
+        }
         if is_nested && let Some(ends) = &frame.ends {
             let names: Vec<Sym> = function.params.iter().filter_map(|p| p.name).collect();
             self.env.absorb(ends, &names);

@@ -128,6 +128,9 @@ pub(crate) struct Condition {
     /// The argument is a constant or not.
     #[serde(default)]
     pub(crate) constant: Option<bool>,
+    /// The argument has data of a request or not.
+    #[serde(default)]
+    pub(crate) requested: Option<bool>,
     /// The number of positional arguments.
     #[serde(default)]
     pub(crate) count: Option<u8>,
@@ -593,12 +596,13 @@ fn condition(c: &Condition) -> String {
         Some(Presence::Option(o)) => (None, Some(o)),
     };
     format!(
-        "Condition {{ arg: {arg}, element: {:?}, values: {values}, pattern: {:?}, text: {:?}, types: &{types:?}, present: {present:?}, has: {has:?}, absent: {:?}, constant: {:?}, count_min: {:?}, count_max: {:?}, into: {:?} }}",
+        "Condition {{ arg: {arg}, element: {:?}, values: {values}, pattern: {:?}, text: {:?}, types: &{types:?}, present: {present:?}, has: {has:?}, absent: {:?}, constant: {:?}, requested: {:?}, count_min: {:?}, count_max: {:?}, into: {:?} }}",
         c.element,
         c.pattern,
         c.text,
         c.absent,
         c.constant,
+        c.requested,
         c.count.or(c.count_min),
         c.count.or(c.count_max),
         c.into

@@ -162,6 +162,9 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
         } else if b.deep().is_none() && a.deep().is_some() && is_derived(run, left) {
             // `parsed.hostname == settings.HOST`.
             cleanse(run, left, ALL);
+        } else if a.deep().is_none() && b.deep().is_some() && is_derived(run, right) && is_derived(run, left) {
+            // `own.netloc == parsed.netloc`.
+            cleanse(run, right, ALL);
         }
     }
 }
@@ -545,12 +548,30 @@ pub(super) fn strictness(pattern: &str, is_full: bool) -> u32 {
         }
         return kinds;
     }
+    // `^/(?!/)`: a path on this site.
+    if starts && is_local_path(p) {
+        return Kind::Redirect.bit() | Kind::Url.bit();
+    }
     // `^https://example\.com/`: the host is fixed.
     if starts && (p.contains("://") || p.contains(":\\/\\/")) {
         let plain = p.trim_start_matches("\\A").trim_start_matches('^').replace('\\', "");
         return super::constant::fixed_by(&plain.replace("https?", "https"));
     }
     0
+}
+
+/// Returns true for a pattern that asks for a slash at the start and forbids a second one.
+fn is_local_path(pattern: &str) -> bool {
+    let plain = pattern.trim_start_matches("\\A").trim_start_matches('^').replace("\\/", "/");
+    let Some(rest) = plain.strip_prefix('/') else { return false };
+    if let Some(not) = rest.strip_prefix("(?!") {
+        return not.split(')').next().is_some_and(|n| n.contains('/'));
+    }
+    if let Some(class) = rest.strip_prefix('[') {
+        let Some((class, _)) = class.split_once(']') else { return false };
+        return class.starts_with('^') == class.contains('/');
+    }
+    rest.starts_with(|c: char| c.is_ascii_alphanumeric()) || rest.starts_with("\\w")
 }
 
 /// Returns true if a pattern has parts that match any text.

@@ -9,6 +9,7 @@ mod kotlin;
 mod php;
 mod python;
 mod ruby;
+mod slow;
 mod words;
 
 use super::FlowLanguage;

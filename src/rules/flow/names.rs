@@ -249,6 +249,7 @@ pub(super) fn transparent(word: &str) -> u32 {
         "normalize" => path | url,
         "urlparse"
         | "urlsplit"
+        | "urljoin"
         | "URL"
         | "URI"
         | "getHost"

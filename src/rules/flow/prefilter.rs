@@ -5,8 +5,9 @@
 
 use super::FlowLanguage;
 
-/// Comparisons of secrets. Keys that are data, slow expressions and addresses of markup have functions of their own.
-const SCRIPT: &[&str] = &["createHmac", "signature", "Math.random", "api-key"];
+/// Digests and options. Keys that are data, slow expressions, addresses of markup and comparisons of secrets have functions of
+/// their own.
+const SCRIPT: &[&str] = &["createHmac", "signature", "Math.random", "api-key", "secretOrKey", "ignoreExpiration"];
 
 /// Memory, sizes, permissions.
 const C: &[&str] = &[
@@ -39,8 +40,12 @@ const C: &[&str] = &[
 /// Responses of handlers, numbers. Managers that trust everything are found line by line.
 const JAVA: &[&str] = &["RestController", "ResponseBody", "\"redirect:", "Random"];
 
-/// Markup that a handler returns.
-const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<"];
+/// Markup that a handler returns, digests. Slow expressions and comparisons of secrets have functions of their own.
+const PYTHON: &[&str] =
+    &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<", "hmac"];
+
+/// Ends of the names of constants that are secrets.
+const SECRETS: &[&str] = &["_TOKEN", "_SECRET", "_KEY", "_PASSWORD"];
 
 /// Parameters, expressions, numbers.
 const RUBY: &[&str] = &["params", "validates", "permit", "rand", "=~"];
@@ -64,8 +69,12 @@ pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
     let has_construct = match language {
         FlowLanguage::C | FlowLanguage::Cpp => writes_item(text),
         FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => {
-            writes_item_of_item(text) || has_nested_quantifier(text) || sets_address(text)
+            writes_item_of_item(text)
+                || has_nested_quantifier(text)
+                || sets_address(text)
+                || compares_constant_secret(text)
         }
+        FlowLanguage::Python => has_nested_quantifier(text) || compares_constant_secret(text),
         FlowLanguage::Ruby => has_nested_quantifier(text),
         FlowLanguage::CSharp => has_nested_quantifier(text) || has_member_text(text),
         FlowLanguage::Php => compares_digest(text),
@@ -80,6 +89,12 @@ fn has_member_text(text: &[u8]) -> bool {
         let next = text.get(at + 5);
         !text[..at].ends_with(b"System") && next.is_none_or(|b| !b.is_ascii_alphanumeric() && *b != b'_')
     })
+}
+
+/// Returns true for a text that can compare a constant that is named like a secret.
+fn compares_constant_secret(text: &[u8]) -> bool {
+    let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+    (has(b"==") || has(b"!=")) && SECRETS.iter().any(|end| has(end.as_bytes()))
 }
 
 /// Returns true for a text that can compare a digest with an operator.

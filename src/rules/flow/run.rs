@@ -56,6 +56,8 @@ pub(super) struct Run<'m> {
     /// False: this point is never reached.
     pub(super) is_alive: bool,
     pub(super) globals: Env,
+    /// The statements of the file have run.
+    pub(super) has_globals: bool,
     pub(super) origins: Vec<Origin>,
     pub(super) origin_numbers: HashMap<(Span, *const u8), u32>,
     pub(super) found: HashMap<(Subject, u32), Found>,

@@ -162,7 +162,8 @@ impl Run<'_> {
         {
             return false;
         }
-        let asks = c.values.is_some() || c.pattern.is_some() || c.text.is_some() || c.constant.is_some();
+        let asks = c.values.is_some() || c.pattern.is_some() || c.text.is_some();
+        let asks = asks || c.constant.is_some() || c.requested.is_some();
         if !asks && c.types.is_empty() {
             return true;
         }
@@ -180,6 +181,9 @@ impl Run<'_> {
             value = item;
         }
         if c.constant.is_some_and(|is| value.constant.is_some() != is) {
+            return false;
+        }
+        if c.requested.is_some_and(|is| is_requested(&value) != is) {
             return false;
         }
         if let Some(values) = c.values {
@@ -291,7 +295,7 @@ impl Run<'_> {
         let cap = if is_wild { Confidence::Medium } else { Confidence::High };
         let found = Found {
             taint: None,
-            span: call.span,
+            span: self.option_span(entry, call).unwrap_or(call.span),
             label: entry.label,
             cwe: entry.cwe,
             confidence: entry.confidence.min(cap),
@@ -303,6 +307,23 @@ impl Run<'_> {
             return;
         }
         self.keep(Subject::Rule(entry.rule), found);
+    }
+
+    /// Returns the bytes of the value of the option that an entry is about, if it is on a later line than the call.
+    /// In Python and JavaScript, calls have options over many lines.
+    fn option_span(&self, entry: &Call, call: &CallInfo<'_>) -> Option<Span> {
+        use super::FlowLanguage as L;
+        if !matches!(self.language, L::Python | L::JavaScript | L::TypeScript | L::Tsx) {
+            return None;
+        }
+        let names = entry.when.iter().filter_map(|c| match c.arg {
+            Some(Place::Keyword(k)) => Some(k),
+            _ => None,
+        });
+        let name = names.last()?;
+        let span = self.option(name, call)?.expr.map(|e| self.module.expr(e).span)?;
+        let between = self.text.get(call.span.start as usize..span.start as usize)?;
+        between.contains(&b'\n').then_some(span)
     }
 
     pub(super) fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
@@ -496,6 +517,11 @@ impl Run<'_> {
             self.report(sink, false, &value.taints, span);
         }
     }
+}
+
+/// Returns true for a value with data of a request.
+fn is_requested(value: &Value) -> bool {
+    value.deep().iter().flat_map(|t| t.iter()).any(|t| t.proof == Proof::Request)
 }
 
 /// Compares a constant with the words of the tables: `True` is `true`, `None` is `null`.

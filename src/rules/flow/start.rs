@@ -29,6 +29,7 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<
         env: Env::default(),
         is_alive: true,
         globals: Env::default(),
+        has_globals: false,
         origins: Vec::new(),
         origin_numbers: HashMap::new(),
         found: HashMap::new(),
@@ -112,6 +113,7 @@ impl<'m> Run<'m> {
         self.block(body);
         self.is_alive = true;
         self.globals = std::mem::take(&mut self.env);
+        self.has_globals = true;
         for (i, c) in self.module.classes.iter().enumerate() {
             let id = ClassId(u32::try_from(i).unwrap_or(u32::MAX));
             let _ = c;
@@ -471,8 +473,11 @@ fn doubted(t: &Taint) -> Taint {
     Taint { is_doubted: true, ..t.clone() }
 }
 
-/// Returns true if a function's name is the one of a handler: `On*` is a start.
+/// Returns true if a function's name is the one of a handler: `On*` is a start, `*_handler` is an end.
 fn named(pattern: &str, name: &str) -> bool {
+    if let Some(end) = pattern.strip_prefix('*') {
+        return name.ends_with(end);
+    }
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => pattern.rsplit('.').next() == Some(name),

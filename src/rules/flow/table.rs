@@ -57,6 +57,7 @@ pub(super) struct Condition {
     pub(super) has: Option<&'static str>,
     pub(super) absent: Option<&'static str>,
     pub(super) constant: Option<bool>,
+    pub(super) requested: Option<bool>,
     pub(super) count_min: Option<u8>,
     pub(super) count_max: Option<u8>,
     pub(super) into: Option<&'static str>,

@@ -1,9 +1,11 @@
 //! The shape of Python files.
 
+mod compare;
+
 use super::super::shape::{
     Arg, Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Item, Mark, Op, Param, StmtKind, Sym,
 };
-use super::{Lower, block, child, children, field, fields, integer, plain, span, stmt, unescape};
+use super::{Lower, block, child, children, field, fields, integer, plain, slow, span, stmt, unescape};
 use tree_sitter::Node;
 
 /// Lowers a file.
@@ -459,8 +461,23 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         let of = of.value;
         return l.expr(node, ExprKind::IsType { of, ty });
     }
+    let pattern = slow_pattern(l, function, &args);
     let callee = expr(l, function);
-    l.expr(node, ExprKind::Call { callee, args })
+    let id = l.expr(node, ExprKind::Call { callee, args });
+    if !pattern {
+        return id;
+    }
+    let shown = l.call(node, "slow regex", Vec::new());
+    let body = vec![stmt(node, StmtKind::Expr(shown))];
+    l.expr(node, ExprKind::Block { body, value: Some(id) })
+}
+
+/// Returns true for a call of `re` with a pattern that can take exponential time.
+fn slow_pattern(l: &Lower<'_>, function: Node<'_>, args: &[Arg]) -> bool {
+    const CALLS: [&str; 8] =
+        ["re.compile", "re.match", "re.search", "re.fullmatch", "re.sub", "re.findall", "re.split", "re.finditer"];
+    let Some(ExprKind::Text(pattern)) = args.first().map(|a| &l.module.expr(a.value).kind) else { return false };
+    CALLS.contains(&l.text(function)) && slow::is_slow(pattern)
 }
 
 fn operator(text: &str) -> Option<Op> {
@@ -510,6 +527,9 @@ fn comparison(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             text = format!("{text} {}", l.text(*second));
         }
         let op = operator(&text).unwrap_or(Op::Less);
+        if matches!(op, Op::Equal | Op::NotEqual) && compare::secret(l, [*left, *right]) {
+            return l.call(node, "compare secret", Vec::new());
+        }
         let (left, right) = (expr(l, *left), expr(l, *right));
         return l.expr(node, ExprKind::Binary { op, left, right });
     }

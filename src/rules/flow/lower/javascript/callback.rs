@@ -158,6 +158,17 @@ pub(super) fn assigned_handler(l: &mut Lower<'_>, target: Node<'_>, value: ExprI
     }
 }
 
+/// Marks the arguments of the resolvers of GraphQL: `{ Query: { user: (parent, args) => … } }`.
+pub(super) fn resolvers(l: &mut Lower<'_>, key: ExprId, value: ExprId) {
+    if !constant(l, key).is_some_and(|k| matches!(k.as_str(), "Query" | "Mutation" | "Subscription")) {
+        return;
+    }
+    let ExprKind::Collection(items) = &l.module.expr(value).kind else { return };
+    for function in items.iter().map(|i| i.value).collect::<Vec<_>>() {
+        set_mark(l, &[plain(function)], 1, "graphql arguments");
+    }
+}
+
 fn constant(l: &Lower<'_>, id: ExprId) -> Option<String> {
     match &l.module.expr(id).kind {
         ExprKind::Text(text) => Some(text.to_string()),

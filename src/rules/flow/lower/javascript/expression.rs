@@ -1,7 +1,7 @@
 //! Expressions and patterns.
 
 use super::super::super::shape::{Arg, Block, Item, Op, StmtKind};
-use super::super::{Lower, children, field, integer, plain, stmt, unescape};
+use super::super::{Lower, children, field, integer, plain, slow, stmt, unescape};
 use super::{ExprId, ExprKind, callback, class, function, markup, named_value, notice, output, waited};
 use tree_sitter::Node;
 
@@ -53,7 +53,8 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "new_expression" => {
             let class = field_expr(l, node, "constructor");
             let args = field(node, "arguments").map(|a| arguments(l, a)).unwrap_or_default();
-            ExprKind::New { class, args }
+            let value = l.expr(node, ExprKind::New { class, args });
+            return built_regex(l, node, value);
         }
         "binary_expression" => return binary(l, node),
         "unary_expression" => return unary(l, node),
@@ -153,12 +154,31 @@ fn number(l: &Lower<'_>, node: Node<'_>) -> ExprKind {
 
 fn regex(l: &mut Lower<'_>, node: Node<'_>, pattern: &str) -> ExprId {
     let value = l.expr(node, ExprKind::Regex(pattern.into()));
-    if !notice::is_slow(pattern) {
+    shown_if_slow(l, node, pattern, value)
+}
+
+/// Shows a regular expression that can take exponential time, and goes on with a value.
+fn shown_if_slow(l: &mut Lower<'_>, node: Node<'_>, pattern: &str, value: ExprId) -> ExprId {
+    if !slow::is_slow(pattern) {
         return value;
     }
     let shown = l.call(node, "slow regex", Vec::new());
     let body = vec![stmt(node, StmtKind::Expr(shown))];
     l.expr(node, ExprKind::Block { body, value: Some(value) })
+}
+
+/// `new RegExp("…")`.
+fn built_regex(l: &mut Lower<'_>, node: Node<'_>, value: ExprId) -> ExprId {
+    let ExprKind::New { class, args } = &l.module.expr(value).kind else { return value };
+    let pattern = args.first().and_then(|a| match &l.module.expr(a.value).kind {
+        ExprKind::Text(text) => Some(text.to_string()),
+        _ => None,
+    });
+    let is_regex = matches!(l.module.expr(*class).kind, ExprKind::Name(n) if l.module.word(n) == "RegExp");
+    match pattern.filter(|_| is_regex) {
+        Some(pattern) => shown_if_slow(l, node, &pattern, value),
+        None => value,
+    }
 }
 
 /// Returns the text between the quotes.
@@ -231,6 +251,9 @@ fn pair(l: &mut Lower<'_>, node: Node<'_>) -> Item {
         Some(v) => expr(l, v),
         None => l.unknown(node, Vec::new()),
     };
+    if let Some(key) = key {
+        callback::resolvers(l, key, value);
+    }
     Item { key, value, is_spread: false }
 }
 

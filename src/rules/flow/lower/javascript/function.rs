@@ -3,6 +3,7 @@
 use super::super::super::shape::{Function, FunctionId, Mark, Param, StmtKind, Sym};
 use super::super::{Lower, children, field, fields, span, stmt};
 use super::expression::{arguments, expr};
+use super::notice::mentions;
 use super::{ExprId, ExprKind, body_of};
 use tree_sitter::Node;
 
@@ -70,7 +71,15 @@ fn parameter(l: &mut Lower<'_>, node: Node<'_>) -> Param {
         "identifier" => (Some(l.sym_of(inner)), None),
         _ => (None, Some(expr(l, inner))),
     };
+    let ty = if is_lambda_event(l, inner, ty) { Some(l.sym("aws.Event")) } else { ty };
     Param { span: span(node), name, pattern, ty, default, marks, is_variadic }
+}
+
+/// Returns true for the event of a function of AWS Lambda, whose file answers with `{ statusCode, body }`.
+fn is_lambda_event(l: &Lower<'_>, name: Node<'_>, ty: Option<Sym>) -> bool {
+    ty.is_none_or(|t| l.module.word(t) == "any")
+        && l.text(name) == "event"
+        && ["statusCode:", "event.body"].iter().all(|w| mentions(l, w))
 }
 
 /// Returns true if a decorator of a parameter has a pipe that lets only numbers, UUIDs and the like through.

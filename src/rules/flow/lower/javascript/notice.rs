@@ -7,23 +7,52 @@ use tree_sitter::Node;
 
 /// Shows a comparison of a secret with what a client sent: `compare secret`.
 pub(super) fn comparison(l: &mut Lower<'_>, node: Node<'_>, sides: [Node<'_>; 2]) -> Option<ExprId> {
-    let [left, right] = sides.map(|n| l.text(n));
     if sides.iter().any(|n| is_harmless(*n)) {
         return None;
     }
+    let [left, right] = sides.map(|n| l.text(n));
+    let has_mac = mentions(l, "createHmac");
     let is_one = |a: &str, b: &str| {
-        (is_request(a) && (is_secret(a) || is_secret(b))) || (is_request(a) && is_mac(b) && mentions(l, "createHmac"))
+        (is_request(a) && (is_secret(a) || is_secret(b))) || (has_mac && (is_request(a) || is_mac(a)) && is_mac(b))
     };
-    let is_both = is_mac(left) && is_mac(right) && mentions(l, "createHmac");
-    if !is_one(left, right) && !is_one(right, left) && !is_both {
+    let is_set = |a: &str, b: &str| is_secret_setting(a) && (is_request(b) || is_given_secret(b));
+    if !is_one(left, right) && !is_one(right, left) && !is_set(left, right) && !is_set(right, left) {
         return None;
     }
     Some(l.call(node, "compare secret", Vec::new()))
 }
 
+/// Returns true for the name of a code that authenticates a message, or for the call that computes it: `` `sha256=${sign(body)}` ``.
 fn is_mac(text: &str) -> bool {
+    const WORDS: [&str; 7] = ["signature", "sig", "digest", "hmac", "expected", "hash", "mac"];
+    let inner = text.trim_start_matches('`').trim_end_matches('`');
+    let text = inner.split_once("${").map_or(text, |(_, rest)| rest.trim_end_matches('}'));
     let word = last_word(text).to_ascii_lowercase();
-    ["signature", "digest", "hmac", "expected", "hash"].iter().any(|w| word.ends_with(w))
+    let called = text.split_once('(').map_or("", |(name, _)| name).to_ascii_lowercase();
+    WORDS.iter().any(|w| word.ends_with(w) || called.ends_with(w))
+        || ["sign", "computesignature", "getsignature", "createhmac"].iter().any(|w| called.ends_with(w))
+        || text.contains("createHmac(") && text.contains(".digest(")
+}
+
+/// Returns true for a secret of the environment: `process.env.API_TOKEN`.
+fn is_secret_setting(text: &str) -> bool {
+    let Some(name) = ["process.env.", "process.env[", "Deno.env.get(", "env."].iter().find_map(|p| text.strip_prefix(p))
+    else {
+        return false;
+    };
+    let word: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
+    ["token", "secret", "apikey", "password", "passwd", "accesskey", "authkey", "adminkey", "internalkey", "signature"]
+        .iter()
+        .any(|w| word.ends_with(w))
+        && !word.starts_with("public")
+}
+
+/// Returns true for the name of a secret that somebody sent.
+fn is_given_secret(text: &str) -> bool {
+    let word = last_word(text).to_ascii_lowercase();
+    ["token", "secret", "key", "password", "passwd", "signature", "auth", "authorization", "bearer", "credential"]
+        .iter()
+        .any(|w| word.ends_with(w))
 }
 
 fn is_secret(text: &str) -> bool {
@@ -41,8 +70,8 @@ fn is_request(text: &str) -> bool {
 fn is_harmless(node: Node<'_>) -> bool {
     matches!(
         node.kind(),
-        "string" | "number" | "null" | "undefined" | "true" | "false" | "template_string" | "unary_expression"
-    )
+        "string" | "number" | "null" | "undefined" | "true" | "false" | "unary_expression"
+    ) || node.kind() == "template_string" && node.named_child_count() == 0
 }
 
 /// Returns the last word of a path, without the signs in names of headers: `apikey` of `req.headers['x-api-key']`.
@@ -50,77 +79,6 @@ fn last_word(text: &str) -> String {
     let text = text.trim_end_matches([')', ']', '"', '\'', '`', '!']);
     let start = text.rfind(['.', '[', '(', '"', '\'']).map_or(0, |i| i + 1);
     text.get(start..).unwrap_or_default().chars().filter(|c| c.is_alphanumeric()).collect()
-}
-
-/// Returns true if a regular expression can take exponential time: `(a+)+$`.
-pub(super) fn is_slow(pattern: &str) -> bool {
-    let bytes = pattern.as_bytes();
-    let mut open = Vec::new();
-    let mut i = 0;
-    let mut in_class = false;
-    while let Some(b) = bytes.get(i) {
-        match b {
-            b'\\' => i += 1,
-            b'[' => in_class = true,
-            b']' => in_class = false,
-            b'(' if !in_class => open.push(i),
-            b')' if !in_class => {
-                let Some(start) = open.pop() else { return false };
-                let body = pattern.get(start + 1..i).unwrap_or_default();
-                let rest = pattern.get(i + 1..).unwrap_or_default();
-                if rest.starts_with(['+', '*']) && rest.len() > 1 && is_ambiguous(body) {
-                    return true;
-                }
-            }
-            _ => {}
-        }
-        i += 1;
-    }
-    false
-}
-
-/// Returns true if the body of a repeated group is one repeated atom and atoms that may be missing.
-fn is_ambiguous(body: &str) -> bool {
-    let body = body.strip_prefix("?:").unwrap_or(body);
-    if body.starts_with('?') {
-        return false;
-    }
-    let chars: Vec<char> = body.chars().collect();
-    let (mut i, mut is_repeated) = (0, false);
-    while let Some(c) = chars.get(i) {
-        match c {
-            '\\' => i += 2,
-            '[' => i = class_end(&chars, i),
-            '(' | '|' | ')' | '^' | '$' | '{' => return false,
-            _ => i += 1,
-        }
-        match chars.get(i) {
-            Some('+') => {
-                // Two atoms that must match separate the repetitions.
-                if is_repeated {
-                    return false;
-                }
-                is_repeated = true;
-                i += 1;
-            }
-            Some('*' | '?') => i += 1,
-            _ => return false,
-        }
-    }
-    is_repeated
-}
-
-fn class_end(chars: &[char], start: usize) -> usize {
-    let mut i = start + 1;
-    while let Some(c) = chars.get(i) {
-        match c {
-            '\\' => i += 1,
-            ']' => return i + 1,
-            _ => {}
-        }
-        i += 1;
-    }
-    i
 }
 
 /// Parts of names of secrets that programs make.
