@@ -227,11 +227,19 @@ impl Outline {
         let item = item.filter(|i| *i == line || self.content(*i) == self.lines[line].indent);
         let (parent, lines) = match (item, node.parent) {
             (Some(item), _) => (nodes[item].parent, item..nodes[item].end),
-            (None, Some(parent)) => (Some(parent), parent + 1..nodes[parent].end),
+            (None, Some(parent)) => (Some(parent), parent + 1..self.end_of(nodes, parent)),
             (None, None) => (None, self.document(line)),
         };
         let header = parent.map_or(0..0, |p| self.text_of(&(p..p + 1)));
         Section { header, body: self.text_of(&lines) }
+    }
+
+    /// Returns the line behind the mapping that a line names. The first key of an item names only what is deeper than the
+    /// keys of the item.
+    fn end_of(&self, nodes: &[Node], parent: usize) -> usize {
+        let Node { depth, end, .. } = nodes[parent];
+        let keys = if depth % 2 == 1 { self.content(parent) } else { 0 };
+        (parent + 1..end).find(|line| self.lines[*line].indent <= keys && keys > 0).unwrap_or(end)
     }
 
     /// Returns the column of the content behind the dash of an item.
@@ -383,6 +391,9 @@ mod tests {
         }
         assert_eq!(block("a.yaml", "add:\n- HERE\n- b\ndrop:\n- c\n"), "add:\n- HERE\n");
         assert_eq!(block("a.yaml", "hostPath:\n  type: x\n  path: HERE\nb: 1\n"), "hostPath:\ntype: x\npath: HERE\n");
+        assert_eq!(block("a.yaml", "l:\n  - a:\n      b: HERE\n    c: 1\n    d:\n      e: 2\n"), "- a:\nb: HERE\n");
+        assert_eq!(block("a.yaml", "l:\n- a:\n    - x\n    - HERE\n  c: 1\n"), "- a:\n- HERE\n");
+        assert_eq!(block("a.yaml", "l:\n- c: 1\n  a:\n    b: HERE\n"), "a:\nb: HERE\n");
         assert_eq!(block("a.yaml", "a: 1\n---\nb:\n  c: 1\nd: HERE\n---\ne: 1\n"), "---\nb:\nc: 1\nd: HERE\n");
     }
 
