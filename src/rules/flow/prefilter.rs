@@ -37,7 +37,19 @@ const C: &[&str] = &[
 ];
 
 /// Responses of handlers, numbers. Managers that trust everything are found line by line.
-const JAVA: &[&str] = &["RestController", "ResponseBody", "\"redirect:", "Random"];
+const JAVA: &[&str] = &[
+    "RestController",
+    "ResponseBody",
+    "@Controller",
+    "\"redirect:",
+    "Random",
+    ".random()",
+    "JWT.decode(",
+    "JWT.parse(",
+    "JWTParser.parse(",
+    "Hmac",
+    "hmac",
+];
 
 /// Markup that a handler returns.
 const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<"];
@@ -46,7 +58,10 @@ const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<",
 const RUBY: &[&str] = &["params", "validates", "permit", "rand", ")+", ")*", "=~"];
 
 /// Pages for developers, forms, numbers.
-const CSHARP: &[&str] = &["DeveloperExceptionPage", ".Text", "HttpPost", "Random", ")+", ")*", "ignature"];
+const CSHARP: &[&str] = &["DeveloperExceptionPage", ".Text", "HttpPost", "Random", ")+", ")*", "ignature", "ComputeHash(", "HashData("];
+
+/// Comparisons of secrets.
+const GO: &[&str] = &["Header.Get(", "GetHeader(", "hmac.", "sha256.New()", "sha512.New()"];
 
 /// Returns true if a text has what its lowering turns into a call of the tables.
 pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
@@ -59,7 +74,7 @@ pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
         FlowLanguage::Python => PYTHON,
         FlowLanguage::Ruby => RUBY,
         FlowLanguage::CSharp => CSHARP,
-        FlowLanguage::Go => &[],
+        FlowLanguage::Go => GO,
     };
     let is_c = matches!(language, FlowLanguage::C | FlowLanguage::Cpp);
     words.iter().any(|w| memchr::memmem::find(text, w.as_bytes()).is_some()) || (is_c && writes_item(text))

@@ -5,7 +5,7 @@ use super::run::Run;
 use super::shape::{ExprId, ExprKind, Span, Sym};
 use super::table::{Call, Condition, Place, Role, Sink};
 use super::value::{Const, GAP, Key, Taint, Taints, Value, join_taints};
-use super::{Confidence, EntryTexts, Kind, Proof, Subject};
+use super::{Confidence, EntryTexts, FlowLanguage, Kind, Proof, Subject};
 use std::rc::Rc;
 
 /// A finding before it is written.
@@ -291,7 +291,7 @@ impl Run<'_> {
         let cap = if is_wild { Confidence::Medium } else { Confidence::High };
         let found = Found {
             taint: None,
-            span: call.span,
+            span: self.setting(entry, call).unwrap_or(call.span),
             label: entry.label,
             cwe: entry.cwe,
             confidence: entry.confidence.min(cap),
@@ -303,6 +303,28 @@ impl Run<'_> {
             return;
         }
         self.keep(Subject::Rule(entry.rule), found);
+    }
+
+    /// Returns the option that an entry asks for, if it is on a later line than the call: a field of a literal of Go. A
+    /// text that matches inside of it, such as one item of a list, is more exact.
+    fn setting(&mut self, entry: &'static Call, call: &CallInfo<'_>) -> Option<Span> {
+        if !matches!(self.language, FlowLanguage::Go) {
+            return None;
+        }
+        let (name, text) = entry.when.iter().find_map(|c| match c.arg {
+            Some(Place::Keyword(name)) => Some((name, c.text)),
+            _ => None,
+        })?;
+        let span = self.module.expr(self.option(name, call)?.expr?).span;
+        let mut start = span.start;
+        if let Some(pattern) = text {
+            let source = self.source_text(span);
+            let regex = self.expressions.entry(pattern).or_insert_with(|| regex::Regex::new(pattern).ok());
+            let found = regex.as_ref().and_then(|r| r.find(source));
+            start += found.and_then(|m| u32::try_from(m.start()).ok()).unwrap_or(0);
+        }
+        let before = self.source_text(Span { start: call.span.start, end: start });
+        before.contains('\n').then_some(Span { start, end: span.end })
     }
 
     pub(super) fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
