@@ -420,6 +420,7 @@ impl<'n, 't> C<'_, 't> {
                     self.note(node, "__access_then_open", out);
                 }
             }
+            "rand" | "random" if self.makes_secret() => self.note(node, "__secret_from_rand", out),
             "memcmp" | "strcmp" | "strncmp" => {
                 let words = ["hmac", "mac", "token", "signature", "expected_tag"];
                 let last = |n: &Node<'n>| {
@@ -432,6 +433,12 @@ impl<'n, 't> C<'_, 't> {
             }
             _ => {}
         }
+    }
+
+    /// Returns true if the name of the function is that of a secret, such as `session_token`.
+    fn makes_secret(&self) -> bool {
+        let head = self.locals.text.split('(').next().unwrap_or_default();
+        has_secret_name(head.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
     }
 
     fn copy(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
