@@ -680,7 +680,7 @@ impl<'m> Run<'m> {
         let is_class = matches!(self.language, FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp)
             && v.what == What::Other
             && v.constant.is_none()
-            && !names::is_text(self.module.word(ty));
+            && !super::names::is_text(self.module.word(ty));
         if is_class && let Some(path) = self.type_path(ty) {
             return Value { path: Some(path), ..v };
         }
