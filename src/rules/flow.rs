@@ -155,6 +155,8 @@ kinds! {
     Email = "email",
     /// A cell of a spreadsheet.
     Csv = "csv",
+    /// An origin whose pages may read the response.
+    Cors = "cors",
 }
 
 impl Kind {

@@ -57,6 +57,12 @@ static SOURCES: &[Sources] = &[
         handler: NO_HANDLER,
     },
     Sources {
+        languages: &["scala"],
+        reads: r"\b(?:request|req)\.(?:body|queryString|getQueryString|headers|cookies|uri|path|rawQueryString)\b|\bparams\(|\bmultiParams\(|\bparameter(?:Map)?\(",
+        function: r"^\s*(?:(?:override|private|protected|final|implicit)\s+)*def\s+\w+",
+        handler: r"\bdef\s+\w+[^=]*=\s*(?:\w+\.)*\w*Action(?:\.async)?\b",
+    },
+    Sources {
         languages: &["php"],
         reads: r"\$_(?:GET|POST|REQUEST|COOKIE|FILES|SERVER)\b|\$(?:this->)?(?:request|req)->|\bRequest::(?:input|get|query|all|post)\(|\brequest\(|\bInput::|php://input|\$argv\b|\bfilter_input\s*\(",
         function: r"\bfunction\b",

@@ -676,6 +676,14 @@ impl<'m> Run<'m> {
                 None => self.number(&v.taints),
             };
         }
+        // A cast to a class says more than the declared type: `(HttpServletRequest) request` of a filter.
+        let is_class = matches!(self.language, FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp)
+            && v.what == What::Other
+            && v.constant.is_none()
+            && !super::names::is_text(self.module.word(ty));
+        if is_class && let Some(path) = self.type_path(ty) {
+            return Value { path: Some(path), ..v };
+        }
         self.typed(v, ty)
     }
 

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use texts::Texts;
 
 /// Kinds of flows, in the order of `Kind`.
-pub(crate) const KINDS: [&str; 26] = [
+pub(crate) const KINDS: [&str; 27] = [
     "sql",
     "nosql",
     "command",
@@ -37,6 +37,7 @@ pub(crate) const KINDS: [&str; 26] = [
     "memory",
     "email",
     "csv",
+    "cors",
 ];
 
 /// Kinds of sources.

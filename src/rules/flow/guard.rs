@@ -712,6 +712,8 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
             }
         }
         ExprKind::Pass(of) | ExprKind::Cast { of, .. } => cleanse(run, *of, kinds),
+        // `in_array($x ?? "", NAMES)` is about `$x`.
+        ExprKind::Binary { op: Op::Else, left, .. } => cleanse(run, *left, kinds),
         ExprKind::Assign { target, .. } => cleanse(run, *target, kinds),
         ExprKind::Member { of, name } => {
             let hash = hash(run, id);

@@ -38,11 +38,22 @@ const C: &[&str] = &[
 ];
 
 /// Responses of handlers, numbers. Managers that trust everything are found line by line.
-const JAVA: &[&str] = &["RestController", "ResponseBody", "\"redirect:", "Random"];
+const JAVA: &[&str] = &[
+    "RestController",
+    "ResponseBody",
+    "@Controller",
+    "\"redirect:",
+    "Random",
+    ".random()",
+    "JWT.decode(",
+    "JWT.parse(",
+    "JWTParser.parse(",
+    "Hmac",
+    "hmac",
+];
 
 /// Markup that a handler returns, digests. Slow expressions and comparisons of secrets have functions of their own.
-const PYTHON: &[&str] =
-    &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<", "hmac"];
+const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<", "hmac"];
 
 /// Ends of the names of constants that are secrets.
 const SECRETS: &[&str] = &["_TOKEN", "_SECRET", "_KEY", "_PASSWORD"];
@@ -51,7 +62,10 @@ const SECRETS: &[&str] = &["_TOKEN", "_SECRET", "_KEY", "_PASSWORD"];
 const RUBY: &[&str] = &["params", "validates", "permit", "rand", "=~"];
 
 /// Pages for developers, forms, numbers.
-const CSHARP: &[&str] = &["DeveloperExceptionPage", "HttpPost", "Random", "ignature"];
+const CSHARP: &[&str] = &["DeveloperExceptionPage", "HttpPost", "Random", "ignature", "ComputeHash(", "HashData("];
+
+/// Comparisons of secrets.
+const GO: &[&str] = &["Header.Get(", "GetHeader(", "hmac.", "sha256.New()", "sha512.New()"];
 
 /// Returns true if a text has what its lowering turns into a call of the tables.
 pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
@@ -64,7 +78,7 @@ pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
         FlowLanguage::Python => PYTHON,
         FlowLanguage::Ruby => RUBY,
         FlowLanguage::CSharp => CSHARP,
-        FlowLanguage::Go => &[],
+        FlowLanguage::Go => GO,
     };
     let has_construct = match language {
         FlowLanguage::C | FlowLanguage::Cpp => writes_item(text),
@@ -115,7 +129,7 @@ pub(super) fn has_index(text: &[u8]) -> bool {
 /// starts on another line counts.
 fn has_nested_quantifier(text: &[u8]) -> bool {
     memchr::memchr_iter(b')', text).any(|end| {
-        let is_repeated = matches!(text.get(end + 1), Some(b'+' | b'*' | b'{'));
+        let is_repeated = matches!(text.get(end + 1), Some(b'+' | b'*'));
         is_repeated && group_before(text, end).is_none_or(|group| group.iter().any(|b| matches!(b, b'+' | b'*' | b'{')))
     })
 }

@@ -295,7 +295,7 @@ impl Run<'_> {
         let cap = if is_wild { Confidence::Medium } else { Confidence::High };
         let found = Found {
             taint: None,
-            span: self.option_span(entry, call).unwrap_or(call.span),
+            span: self.setting(entry, call).unwrap_or(call.span),
             label: entry.label,
             cwe: entry.cwe,
             confidence: entry.confidence.min(cap),
@@ -309,21 +309,29 @@ impl Run<'_> {
         self.keep(Subject::Rule(entry.rule), found);
     }
 
-    /// Returns the bytes of the value of the option that an entry is about, if it is on a later line than the call.
-    /// In Python and JavaScript, calls have options over many lines.
-    fn option_span(&self, entry: &Call, call: &CallInfo<'_>) -> Option<Span> {
+    /// Returns the bytes of the option that an entry asks for, if it is on a later line than the call: calls of Python and
+    /// JavaScript and literals of Go have options over many lines. A text that matches inside of it, such as one item of a list,
+    /// is more exact.
+    fn setting(&mut self, entry: &'static Call, call: &CallInfo<'_>) -> Option<Span> {
         use super::FlowLanguage as L;
-        if !matches!(self.language, L::Python | L::JavaScript | L::TypeScript | L::Tsx) {
+        if !matches!(self.language, L::Python | L::JavaScript | L::TypeScript | L::Tsx | L::Go) {
             return None;
         }
-        let names = entry.when.iter().filter_map(|c| match c.arg {
-            Some(Place::Keyword(k)) => Some(k),
+        let keyword = |c: &'static Condition| match c.arg {
+            Some(Place::Keyword(name)) => Some((name, c.text)),
             _ => None,
-        });
-        let name = names.last()?;
-        let span = self.option(name, call)?.expr.map(|e| self.module.expr(e).span)?;
-        let between = self.text.get(call.span.start as usize..span.start as usize)?;
-        between.contains(&b'\n').then_some(span)
+        };
+        let (name, text) = entry.when.iter().filter_map(keyword).next_back()?;
+        let span = self.module.expr(self.option(name, call)?.expr?).span;
+        let mut start = span.start;
+        if let Some(pattern) = text {
+            let source = self.source_text(span);
+            let regex = self.expressions.entry(pattern).or_insert_with(|| regex::Regex::new(pattern).ok());
+            let found = regex.as_ref().and_then(|r| r.find(source));
+            start += found.and_then(|m| u32::try_from(m.start()).ok()).unwrap_or(0);
+        }
+        let before = self.source_text(Span { start: call.span.start, end: start });
+        before.contains('\n').then_some(Span { start, end: span.end })
     }
 
     pub(super) fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {

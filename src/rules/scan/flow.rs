@@ -45,6 +45,7 @@ pub(in crate::rules) const RULES: &[(&str, &str)] = &[
     ("memory", "memory-size-flow"),
     ("email", "email-injection-flow"),
     ("csv", "csv-injection-flow"),
+    ("cors", "cors-open-call"),
 ];
 
 /// The rule of each word that structural calls name.

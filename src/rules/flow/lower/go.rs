@@ -4,6 +4,7 @@
 //! - `T{Field: x}`: a call of `T` with keywords if `T` belongs to a package, `new T` if this file declares it.
 //! - `fmt.Sprintf("…%s", x)`: the parts of one text. An argument of a verb for numbers is a number.
 
+mod compare;
 pub(super) mod foreign;
 mod literal;
 mod text;
@@ -708,20 +709,6 @@ impl Go<'_, '_> {
         self.l.expr(node, kind)
     }
 
-    fn binary(&mut self, node: Node<'_>) -> ExprId {
-        let operator = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
-        if operator == "+" {
-            let parts = self.l.chain(node, "binary_expression", "+");
-            let is_text = |n: &Node<'_>| matches!(n.kind(), "interpreted_string_literal" | "raw_string_literal");
-            if parts.iter().any(is_text) {
-                let parts = parts.into_iter().map(|n| self.expr(n)).collect();
-                return self.l.expr(node, ExprKind::Concat(parts));
-            }
-        }
-        let (left, right) = (self.part(node, "left"), self.part(node, "right"));
-        self.l.expr(node, ExprKind::Binary { op: text::operator(operator), left, right })
-    }
-
     fn call(&mut self, node: Node<'_>) -> ExprId {
         let Some(function) = field(node, "function") else { return self.l.unknown(node, Vec::new()) };
         let arguments = field(node, "arguments").map(children).unwrap_or_default();
@@ -771,6 +758,9 @@ impl Go<'_, '_> {
         };
         let is_foreign = !arguments.is_empty() && self.is_foreign(function);
         let id = self.l.expr(node, ExprKind::Call { callee, args });
+        if self.is_password_hash(node, name) {
+            return self.noted(node, "__password_hash", id);
+        }
         if !is_foreign {
             return id;
         }

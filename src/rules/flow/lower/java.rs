@@ -8,6 +8,7 @@ use super::{Lower, block, child, children, field, fields, has_token, integer, pl
 use tree_sitter::Node;
 
 pub(super) mod hints;
+pub(super) mod secret;
 pub(super) mod spring;
 
 /// Lowers a file.
@@ -562,6 +563,12 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     };
     let is_lookup = !args.is_empty() && class.is_some_and(|c| hints::is_lookup(c, word));
     let call = l.expr(node, ExprKind::Call { callee, args });
+    if secret::is_comparison(l, node, class, word, argument_text(l, node)) {
+        return secret::noted(l, node, "java.secret-compare", call);
+    }
+    if hints::is_default_parser(l, node, word, argument_text(l, node)) {
+        return secret::noted(l, node, "java.default-parser", call);
+    }
     if is_lookup { hints::looked_up(l, node, call, callee) } else { call }
 }
 
@@ -600,6 +607,9 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str,
             Some(l.call(node, "java.checked", vec![arg]))
         }
         _ if hints::is_weak_random(class, method, argument_text(l, node)) && hints::is_secret(l, node) => {
+            Some(l.call(node, "java.secret-random", Vec::new()))
+        }
+        _ if secret::is_random_secret(l, node, class, method, argument_text(l, node)) => {
             Some(l.call(node, "java.secret-random", Vec::new()))
         }
         _ => None,

@@ -607,12 +607,32 @@ fn otherwise(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Conditional { test, yes, no })
 }
 
+/// Returns true for a statement in the block of `unsafe { … }`.
+fn is_in_unsafe(l: &Lower<'_>, node: Node<'_>) -> bool {
+    let mut at = node;
+    for _ in 0..6 {
+        let Some(parent) = at.parent() else { return false };
+        if parent.kind() == "call_expression" {
+            return children(parent).first().is_some_and(|callee| l.text(*callee) == "unsafe");
+        }
+        at = parent;
+    }
+    false
+}
+
 fn unary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let Some(operand) = field(node, "argument") else { return first(l, node) };
     let sign = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
     let of = expr(l, operand);
     if sign == "!" && is_first_of_postfix(node) {
         return of;
+    }
+    // `unsafe { +text }` of kotlinx.html.
+    if sign == "+" && is_in_unsafe(l, node) {
+        let name = l.sym("unsafe");
+        let tag = l.named(node, "HTMLTag");
+        let callee = l.expr(node, ExprKind::Member { of: tag, name });
+        return l.expr(node, ExprKind::Call { callee, args: vec![plain(of)] });
     }
     let kind = match (sign, &l.module.expr(of).kind) {
         ("!", _) => ExprKind::Not(of),

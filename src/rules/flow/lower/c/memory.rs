@@ -420,6 +420,7 @@ impl<'n, 't> C<'_, 't> {
                     self.note(node, "__access_then_open", out);
                 }
             }
+            "rand" | "random" if self.makes_secret() => self.note(node, "__secret_from_rand", out),
             "memcmp" | "strcmp" | "strncmp" => {
                 let words = ["hmac", "mac", "token", "signature", "expected_tag"];
                 let last = |n: &Node<'n>| {
@@ -432,6 +433,12 @@ impl<'n, 't> C<'_, 't> {
             }
             _ => {}
         }
+    }
+
+    /// Returns true if the name of the function is that of a secret, such as `session_token`.
+    fn makes_secret(&self) -> bool {
+        let head = self.locals.text.split('(').next().unwrap_or_default();
+        has_secret_name(head.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
     }
 
     fn copy(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
@@ -569,8 +576,7 @@ impl<'n, 't> C<'_, 't> {
             self.note(node, "__realloc_lost", out);
         }
         if name == "malloc" && size.kind() == "binary_expression" {
-            for side in ["left", "right"] {
-                let Some(part) = field(*size, side).filter(|p| p.kind() == "identifier") else { continue };
+            for part in factors(*size) {
                 if self.is_number_of_input(part) {
                     let id = self.expr(part);
                     let call = self.l.call(node, "__product", vec![id]);
@@ -587,6 +593,7 @@ impl<'n, 't> C<'_, 't> {
         let name = name.split('[').next().unwrap_or_default();
         let name = name.rsplit(['.', '>']).next().unwrap_or_default();
         let words = ["rand()", "random()", "drand48()", "lrand48()"];
+        let text = text.trim_start_matches("std::");
         // `key = name_of(rand())` is the key of a table.
         let is_number = words.iter().any(|w| text.starts_with(w));
         if words.iter().any(|w| text.contains(w))
@@ -595,4 +602,20 @@ impl<'n, 't> C<'_, 't> {
             self.note(value, "__secret_from_rand", out);
         }
     }
+}
+
+/// Returns the names in a product such as `w * h * sizeof(x)`, or in a sum of two parts.
+fn factors(size: Node<'_>) -> Vec<Node<'_>> {
+    let mut out = Vec::new();
+    let mut at = size;
+    loop {
+        out.extend(field(at, "right").filter(|p| p.kind() == "identifier"));
+        let Some(left) = field(at, "left") else { break };
+        if left.kind() != "binary_expression" {
+            out.extend(Some(left).filter(|p| p.kind() == "identifier"));
+            break;
+        }
+        at = left;
+    }
+    out
 }

@@ -1,7 +1,7 @@
 //! Idioms of .NET that only the words of the code show.
 
 use super::super::super::shape::{Block, StmtKind};
-use super::super::words::has_secret_name;
+use super::super::words::{has_secret_name, hashes_password};
 use super::super::{child, children, field, stmt};
 use super::CSharp;
 use tree_sitter::Node;
@@ -104,6 +104,30 @@ impl<'n> CSharp<'_, '_> {
         if has_secret_name(name) && words.iter().any(|w| text.contains(w)) {
             let id = self.l.call(value, "__secret_from_random", Vec::new());
             out.push(stmt(value, StmtKind::Expr(id)));
+        }
+    }
+
+    /// Adds a call if a fast hash is made in a method that hashes a password.
+    pub(super) fn password_hash(&mut self, node: Node<'n>, name: &str, out: &mut Block) {
+        let name = name.rsplit("Cryptography.").next().unwrap_or_default();
+        let class = name.strip_suffix(".Create").or(name.strip_suffix(".HashData")).unwrap_or(name);
+        let ends = ["", "Managed", "CryptoServiceProvider", "Cng"];
+        let is_fast = ["MD5", "SHA1", "SHA256", "SHA384", "SHA512"]
+            .iter()
+            .any(|h| class.strip_prefix(h).is_some_and(|end| ends.contains(&end)));
+        if !is_fast {
+            return;
+        }
+        let mut at = node;
+        while let Some(p) = at.parent() {
+            at = p;
+            if matches!(at.kind(), "method_declaration" | "local_function_statement" | "constructor_declaration") {
+                break;
+            }
+        }
+        if at.kind() != "compilation_unit" && hashes_password(self.l.text(at)) {
+            let id = self.l.call(node, "__password_hash", Vec::new());
+            out.push(stmt(node, StmtKind::Expr(id)));
         }
     }
 

@@ -299,6 +299,7 @@ impl<'n> CSharp<'_, '_> {
         if name == "IsMatch" || name == "Match" || name == "Matches" || name == "Replace" {
             self.exponential(list, &mut body);
         }
+        self.password_hash(node, self.l.text(function), &mut body);
         let mut id = self.l.expr(node, ExprKind::Call { callee, args });
         if self.is_lookup(function) {
             id = self.l.call(node, "__record", vec![id]);
@@ -349,6 +350,7 @@ impl<'n> CSharp<'_, '_> {
         if word == "Regex" {
             self.exponential(list, &mut body);
         }
+        self.password_hash(node, &word, &mut body);
         let initializer = field(node, "initializer").or_else(|| child(node, "initializer_expression"));
         let sets: Vec<Node<'n>> = initializer.map(children).unwrap_or_default();
         let is_object = sets.iter().any(|n| n.kind() == "assignment_expression");

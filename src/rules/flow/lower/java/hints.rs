@@ -3,6 +3,7 @@
 
 use super::super::super::shape::{Block, ExprId, ExprKind, StmtKind};
 use super::super::{Lower, stmt};
+use super::secret;
 use tree_sitter::Node;
 
 /// Settings that keep a parser from resolving external entities.
@@ -19,6 +20,20 @@ const HARDENING: &[&str] = &[
     "isSupportingExternalEntities",
     "ACCESS_EXTERNAL",
     "accessExternal",
+];
+/// Methods that parse, and what makes a parser with defaults that resolve external entities.
+const PARSERS: &[(&str, &[&str])] = &[
+    ("parse", &["DocumentBuilderFactory.newInstance()", "SAXParserFactory.newInstance()", ".createXMLReader()"]),
+    ("createXMLStreamReader", &["XMLInputFactory.newInstance()", "XMLInputFactory.newFactory()"]),
+    ("createXMLEventReader", &["XMLInputFactory.newInstance()", "XMLInputFactory.newFactory()"]),
+    ("transform", &["TransformerFactory.newInstance()"]),
+    ("read", &["new SAXReader()"]),
+    ("build", &["new SAXBuilder()"]),
+];
+/// Ends of names of XML that a caller passes, in lower case.
+const INPUTS: &[&str] = &[
+    "body", "payload", "request", "xml", "soap", "response", "message", "upload", "input", "stream", "reader",
+    "content", "feed", "data", "in", "is",
 ];
 /// Words of methods that make secrets, in lower case.
 const SECRETS: &[&str] = &[
@@ -151,6 +166,10 @@ pub(in super::super) fn change(method: &str, args: &str) -> Option<&'static str>
     match method {
         "setFeature" | "setProperty" | "setAttribute" | "setParameter" => is_hardening(args).then_some("java.hardened"),
         "setEntityResolver" | "setXMLResolver" if !args.contains("null") => Some("java.hardened"),
+        // A filter or a list of the classes that data may name.
+        "setObjectInputFilter" if !args.contains("null") => Some("java.hardened"),
+        "allowTypes" | "allowTypesByWildcard" | "allowTypesByRegExp" | "allowTypeHierarchy" => Some("java.hardened"),
+        "addPermission" if !args.contains("AnyTypePermission") => Some("java.hardened"),
         // `setSecure(false)` is reported where it is written. A cookie that is deleted needs no attribute.
         "setSecure" => Some("java.secured"),
         "setMaxAge" if args == "(0)" => Some("java.secured"),
@@ -167,6 +186,22 @@ pub(in super::super) fn is_hardening(args: &str) -> bool {
     if turns_on { !is_off } else { !is_on }
 }
 
+/// Returns true if a method makes a parser with its defaults, and lets it read a stream or text that has no fixed origin.
+pub(in super::super) fn is_default_parser(l: &Lower<'_>, node: Node<'_>, method: &str, args: &str) -> bool {
+    let Some((_, makers)) = PARSERS.iter().find(|(name, _)| *name == method) else { return false };
+    let first = args.trim_start_matches('(').split(',').next().unwrap_or_default();
+    let first = first.trim_end_matches([')', ' ']).rsplit(['(', ' ']).next().unwrap_or_default().to_ascii_lowercase();
+    let is_name = first.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if !is_name || !INPUTS.iter().any(|w| first.ends_with(w)) || args.contains("new File(") {
+        return false;
+    }
+    let text = around(l, node);
+    let is_made = makers.iter().any(|m| text.contains(m));
+    let lower = text.to_ascii_lowercase();
+    let is_careful = ["setfeature", "resolver", "secur", "harden", "safe", "getresource", "xxe"];
+    is_made && !HARDENING.iter().any(|w| text.contains(w)) && !is_careful.iter().any(|w| lower.contains(w))
+}
+
 /// Adds the call after a statement: `f = java.hardened(f)`.
 pub(in super::super) fn changed(l: &mut Lower<'_>, node: Node<'_>, name: &str, target: ExprId, out: &mut Block) {
     let value = l.call(node, name, vec![target]);
@@ -180,8 +215,10 @@ pub(in super::super) fn checked_name(l: &Lower<'_>, node: Node<'_>, name: &str) 
         "Paths.get" => "CheckedPaths.get",
         "Path.of" => "CheckedPath.of",
         "resolve" => "resolveChecked",
+        "MessageDigest.getInstance" if secret::is_password(l, node) => return Some("PasswordDigest.getInstance"),
         "MessageDigest.getInstance" => return is_secret(l, node).then_some("SecretDigest.getInstance"),
-        _ => return None,
+        "IvParameterSpec" | "GCMParameterSpec" => return secret::is_zeros(l, node).then_some("ZeroIvParameterSpec"),
+        _ => return secret::unverified(l, node, name),
     };
     is_name_taken(l, node).then_some(checked)
 }
@@ -200,7 +237,7 @@ pub(in super::super) fn shell_name(l: &Lower<'_>, node: Node<'_>, name: &str) ->
 }
 
 /// Returns the text of the method around, or of the lambda around if it has several statements.
-fn around<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
+pub(super) fn around<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
     let mut at = node;
     while let Some(parent) = at.parent() {
         let is_whole = match parent.kind() {
@@ -229,6 +266,9 @@ fn is_name_taken(l: &Lower<'_>, node: Node<'_>) -> bool {
 
 /// Returns true if a random number is made where a secret is.
 pub(in super::super) fn is_secret(l: &Lower<'_>, node: Node<'_>) -> bool {
+    if secret::has_harmless_target(l, node) {
+        return false;
+    }
     let mut at = node;
     while let Some(parent) = at.parent() {
         match parent.kind() {

@@ -25,6 +25,8 @@ const HANDLER: &[&str] = &[
     "PUT",
     "DELETE",
 ];
+/// Annotations of classes whose handlers return the name of a view.
+const VIEWS: &[&str] = &["Controller"];
 /// Types of results that are written as they are.
 const TEXT: &[&str] = &["String", "ResponseEntity", "Response", "Mono", "HttpEntity"];
 
@@ -68,9 +70,27 @@ pub(in super::super) fn responses(
         && is_markup(l, marks, around, block);
     let text = l.text(block);
     let is_redirect = text.contains("\"redirect:");
-    if is_page || is_redirect {
-        returns(l, body, is_page);
+    let is_string = ty.is_some_and(|t| l.module.word(t) == "String");
+    let is_view =
+        is_handler && is_string && has(l, around, VIEWS) && !has(l, marks, BODY) && !has(l, around, BODY_CLASS);
+    let result = match (is_page, is_view) {
+        (true, _) => Returned::Page,
+        (false, true) => Returned::View,
+        (false, false) => Returned::Other,
+    };
+    if is_redirect || result != Returned::Other {
+        returns(l, body, result);
     }
+}
+
+/// What a handler returns, apart from redirects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Returned {
+    /// Markup.
+    Page,
+    /// The name of a view.
+    View,
+    Other,
 }
 
 fn has(l: &Lower<'_>, marks: &[Mark], names: &[&str]) -> bool {
@@ -121,33 +141,54 @@ fn has_tag(text: &str) -> bool {
     false
 }
 
-fn returns(l: &mut Lower<'_>, body: &mut Block, is_page: bool) {
+fn returns(l: &mut Lower<'_>, body: &mut Block, result: Returned) {
     for s in body {
         match &mut s.kind {
-            StmtKind::Return(Some(value)) => *value = wrapped(l, *value, is_page),
+            StmtKind::Return(Some(value)) => *value = wrapped(l, *value, result),
             StmtKind::If { then, otherwise, .. } => {
-                returns(l, then, is_page);
-                returns(l, otherwise, is_page);
+                returns(l, then, result);
+                returns(l, otherwise, result);
             }
             StmtKind::While { body, .. } | StmtKind::Each { body, .. } | StmtKind::Block(body) => {
-                returns(l, body, is_page);
+                returns(l, body, result);
             }
-            StmtKind::Switch { cases, .. } => cases.iter_mut().for_each(|c| returns(l, &mut c.body, is_page)),
+            StmtKind::Switch { cases, .. } => cases.iter_mut().for_each(|c| returns(l, &mut c.body, result)),
             StmtKind::Try { body, catches, finally } => {
-                returns(l, body, is_page);
-                catches.iter_mut().for_each(|c| returns(l, &mut c.body, is_page));
-                returns(l, finally, is_page);
+                returns(l, body, result);
+                catches.iter_mut().for_each(|c| returns(l, &mut c.body, result));
+                returns(l, finally, result);
             }
             _ => {}
         }
     }
 }
 
-fn wrapped(l: &mut Lower<'_>, value: ExprId, is_page: bool) -> ExprId {
+fn wrapped(l: &mut Lower<'_>, value: ExprId, result: Returned) -> ExprId {
     if let Some(target) = redirect(l, value) {
         return named(l, value, "redirect-view", target);
     }
-    if is_page { named(l, value, "html-body", value) } else { value }
+    match result {
+        Returned::Page => named(l, value, "html-body", value),
+        Returned::View if is_joined(l, value) => named(l, value, "view-name", value),
+        Returned::View | Returned::Other => value,
+    }
+}
+
+/// Returns true for a text with a value in it, such as `"user/" + lang`. What follows `forward:` is no name of a view.
+fn is_joined(l: &Lower<'_>, value: ExprId) -> bool {
+    let mut at = value;
+    loop {
+        at = match &l.module.expr(at).kind {
+            ExprKind::Binary { op: Op::Add, left, .. } => *left,
+            ExprKind::Pass(of) => *of,
+            ExprKind::Concat(parts) => match parts.first() {
+                Some(first) => *first,
+                None => return false,
+            },
+            ExprKind::Text(t) => return at != value && !t.starts_with("forward:"),
+            _ => return at != value,
+        };
+    }
 }
 
 fn named(l: &mut Lower<'_>, at: ExprId, name: &str, arg: ExprId) -> ExprId {

@@ -36,7 +36,8 @@ fn is_mac(text: &str) -> bool {
 
 /// Returns true for a secret of the environment: `process.env.API_TOKEN`.
 fn is_secret_setting(text: &str) -> bool {
-    let Some(name) = ["process.env.", "process.env[", "Deno.env.get(", "env."].iter().find_map(|p| text.strip_prefix(p))
+    let Some(name) =
+        ["process.env.", "process.env[", "Deno.env.get(", "env."].iter().find_map(|p| text.strip_prefix(p))
     else {
         return false;
     };
@@ -68,10 +69,8 @@ fn is_request(text: &str) -> bool {
 }
 
 fn is_harmless(node: Node<'_>) -> bool {
-    matches!(
-        node.kind(),
-        "string" | "number" | "null" | "undefined" | "true" | "false" | "unary_expression"
-    ) || node.kind() == "template_string" && node.named_child_count() == 0
+    matches!(node.kind(), "string" | "number" | "null" | "undefined" | "true" | "false" | "unary_expression")
+        || node.kind() == "template_string" && node.named_child_count() == 0
 }
 
 /// Returns the last word of a path, without the signs in names of headers: `apikey` of `req.headers['x-api-key']`.

@@ -1,7 +1,7 @@
 //! Calls of Kotlin.
 
 use super::super::super::shape::{Arg, Block, ExprId, ExprKind, Item, Op};
-use super::super::java::hints;
+use super::super::java::{hints, secret};
 use super::super::{Lower, child, children, field, plain};
 use super::{all, arguments, expr, first};
 use std::rc::Rc;
@@ -97,6 +97,13 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let is_lookup = !args.is_empty() && written.rsplit_once('.').is_some_and(|(of, name)| hints::is_lookup(of, name));
     let kind = if is_new { ExprKind::New { class: callee, args } } else { ExprKind::Call { callee, args } };
     let call = l.expr(node, kind);
+    let compares = written.rsplit_once('.').is_some_and(|(of, name)| {
+        let args = child(at, "value_arguments").map(|a| l.text(a)).unwrap_or_default();
+        secret::is_comparison(l, node, Some(of), name, args)
+    });
+    if compares {
+        return secret::noted(l, node, "java.secret-compare", call);
+    }
     if is_lookup {
         return hints::looked_up(l, node, call, callee);
     }
@@ -122,6 +129,9 @@ fn text_of(l: &Lower<'_>, id: ExprId) -> Option<Rc<str>> {
 fn special(l: &mut Lower<'_>, node: Node<'_>, written: &str, args: &[Arg]) -> Option<ExprId> {
     let written_args = child(node, "value_arguments").map(|a| l.text(a)).unwrap_or_default();
     let is_random = match written.rsplit_once('.') {
+        Some((class, method)) if secret::is_random_secret(l, node, Some(class), method, written_args) => {
+            return Some(l.call(node, "java.secret-random", Vec::new()));
+        }
         Some((class, method)) => hints::is_weak_random(Some(class), method, written_args),
         None => false,
     };

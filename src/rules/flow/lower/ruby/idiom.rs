@@ -169,6 +169,7 @@ impl<'n> Ruby<'_, '_, 'n> {
             "validates" | "validates_format_of" if has_line_anchors(arguments.map(|a| self.l.text(a))) => {
                 "__validates_line_anchors"
             }
+            "rand" | "sample" if self.is_number_of_secret(node, receiver, name, &parts) => "__secret_from_rand",
             "new" | "create" | "create!" | "update" | "update!" if self.is_model_of_params(receiver, &parts) => {
                 "__model_from_params"
             }
@@ -204,6 +205,29 @@ impl<'n> Ruby<'_, '_, 'n> {
             && !LIBRARIES.contains(&first)
             && !self.methods.contains(name)
             && !path.ends_with("Error")
+    }
+
+    /// `rand(36)` or `CHARS.sample` in a method whose name is that of a secret. An assignment is looked at by its own idiom.
+    fn is_number_of_secret(&self, node: Node<'n>, receiver: Option<Node<'n>>, name: &str, args: &[Node<'n>]) -> bool {
+        let of = receiver.map(|r| self.l.text(r));
+        let is_weak = match name {
+            "rand" => of.is_none_or(|of| matches!(of, "Random" | "Kernel")),
+            _ => args.is_empty(),
+        };
+        let mut at = node;
+        while let Some(parent) = at.parent() {
+            match parent.kind() {
+                "assignment" if field(parent, "left").is_some_and(|l| has_secret_name(last_word(self.l.text(l)))) => {
+                    return false;
+                }
+                "method" | "singleton_method" => {
+                    return is_weak && field(parent, "name").is_some_and(|n| has_secret_name(self.l.text(n)));
+                }
+                _ => {}
+            }
+            at = parent;
+        }
+        false
     }
 
     /// `User.new(params[:user])`, `@user.update(params[:user])`: the key names the record.
