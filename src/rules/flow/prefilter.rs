@@ -6,8 +6,22 @@
 use super::FlowLanguage;
 
 /// Keys that are data, slow expressions, comparisons of secrets.
-const SCRIPT: &[&str] =
-    &["][", ")+", ")*", "createHmac", "signature", "Math.random", "api-key", "href", "_TOKEN", "_SECRET", "_KEY"];
+const SCRIPT: &[&str] = &[
+    "][",
+    ")+",
+    ")*",
+    "createHmac",
+    "signature",
+    "Math.random",
+    "api-key",
+    "href",
+    "_TOKEN",
+    "_SECRET",
+    "_KEY",
+    "_PASSWORD",
+    "secretOrKey",
+    "ignoreExpiration",
+];
 
 /// Memory, sizes, permissions.
 const C: &[&str] = &[
@@ -53,6 +67,7 @@ const PYTHON: &[&str] = &[
     "API_KEY",
     "_TOKEN",
     "_SECRET",
+    "_PASSWORD",
     ")+",
     ")*",
 ];

@@ -316,11 +316,11 @@ impl Run<'_> {
         if !matches!(self.language, L::Python | L::JavaScript | L::TypeScript | L::Tsx) {
             return None;
         }
-        let names = entry.when.iter().filter_map(|c| match c.arg {
+        let mut names = entry.when.iter().filter_map(|c| match c.arg {
             Some(Place::Keyword(k)) => Some(k),
             _ => None,
         });
-        let name = names.last()?;
+        let name = names.next_back()?;
         let span = self.option(name, call)?.expr.map(|e| self.module.expr(e).span)?;
         let between = self.text.get(call.span.start as usize..span.start as usize)?;
         between.contains(&b'\n').then_some(span)
