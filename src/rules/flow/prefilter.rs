@@ -58,7 +58,18 @@ const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<",
 const RUBY: &[&str] = &["params", "validates", "permit", "rand", ")+", ")*", "=~"];
 
 /// Pages for developers, forms, numbers.
-const CSHARP: &[&str] = &["DeveloperExceptionPage", ".Text", "HttpPost", "Random", ")+", ")*", "ignature", "ComputeHash(", "HashData(", "ReadJwtToken("];
+const CSHARP: &[&str] = &[
+    "DeveloperExceptionPage",
+    ".Text",
+    "HttpPost",
+    "Random",
+    ")+",
+    ")*",
+    "ignature",
+    "ComputeHash(",
+    "HashData(",
+    "ReadJwtToken(",
+];
 
 /// Comparisons of secrets.
 const GO: &[&str] = &["Header.Get(", "GetHeader(", "hmac.", "sha256.New()", "sha512.New()"];

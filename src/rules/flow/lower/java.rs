@@ -607,7 +607,9 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str,
             Some(l.call(node, "java.checked", vec![arg]))
         }
         // The bytes of a constant are constant. An uploaded file has a method of this name too, without arguments.
-        args if matches!(method, "getBytes" | "toCharArray") && class.is_some_and(|c| !args.is_empty() || is_constant(c)) => {
+        args if matches!(method, "getBytes" | "toCharArray")
+            && class.is_some_and(|c| !args.is_empty() || is_constant(c)) =>
+        {
             let of = field(node, "object").map(|o| expr(l, o))?;
             Some(l.expr(node, ExprKind::Pass(of)))
         }

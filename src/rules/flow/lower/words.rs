@@ -180,7 +180,9 @@ mod tests {
         for pattern in ["(a+)+", "(\\w+\\s?)+$", "(?:[a-z]+-?)*x", "(([a-z])+.)+", "(\\s*\\w+)*", "(a|a)*"] {
             assert!(is_exponential(pattern), "{pattern}");
         }
-        for pattern in ["(\\w+ )+", "(a+b)+", "([a-z]+\\.)+", "(\\d+,\\d+)*", "(ab?)+", "^(a-?){1,3}$", "(a+.b)+", "(é+x)+"] {
+        for pattern in
+            ["(\\w+ )+", "(a+b)+", "([a-z]+\\.)+", "(\\d+,\\d+)*", "(ab?)+", "^(a-?){1,3}$", "(a+.b)+", "(é+x)+"]
+        {
             assert!(!is_exponential(pattern), "{pattern}");
         }
     }

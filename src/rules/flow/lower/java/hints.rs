@@ -32,8 +32,8 @@ const PARSERS: &[(&str, &[&str])] = &[
 ];
 /// Ends of names of XML that a caller passes, in lower case.
 const INPUTS: &[&str] = &[
-    "body", "payload", "request", "xml", "soap", "response", "message", "upload", "input", "stream", "reader", "content",
-    "feed", "data", "in", "is",
+    "body", "payload", "request", "xml", "soap", "response", "message", "upload", "input", "stream", "reader",
+    "content", "feed", "data", "in", "is",
 ];
 /// Words of methods that make secrets, in lower case.
 const SECRETS: &[&str] = &[
@@ -199,8 +199,19 @@ pub(in super::super) fn is_default_parser(l: &Lower<'_>, node: Node<'_>, method:
     let is_made = makers.iter().any(|m| text.contains(m));
     let lower = text.to_ascii_lowercase();
     // A file of the program itself.
-    let is_careful =
-        ["setfeature", "resolver", "secur", "harden", "safe", "getresource", "xxe", "config", "menu", "theme", "manifest"];
+    let is_careful = [
+        "setfeature",
+        "resolver",
+        "secur",
+        "harden",
+        "safe",
+        "getresource",
+        "xxe",
+        "config",
+        "menu",
+        "theme",
+        "manifest",
+    ];
     is_made && !HARDENING.iter().any(|w| text.contains(w)) && !is_careful.iter().any(|w| lower.contains(w))
 }
 

@@ -139,11 +139,17 @@ pub(in super::super) fn is_zeros(l: &Lower<'_>, node: Node<'_>) -> bool {
 
 /// Returns true if an array is made with a lambda, or is changed in the same statement: `ByteArray(16).also { … }`.
 fn is_computed(rest: &str) -> bool {
-    rest.split('\n').next().is_some_and(|line| line.contains('{') || line.contains(").") )
+    rest.split('\n').next().is_some_and(|line| line.contains('{') || line.contains(")."))
 }
 
 /// Returns true if two signatures are compared in a time that depends on their bytes.
-pub(in super::super) fn is_comparison(l: &Lower<'_>, node: Node<'_>, class: Option<&str>, word: &str, args: &str) -> bool {
+pub(in super::super) fn is_comparison(
+    l: &Lower<'_>,
+    node: Node<'_>,
+    class: Option<&str>,
+    word: &str,
+    args: &str,
+) -> bool {
     let is_equals = matches!(word, "equals" | "equalsIgnoreCase" | "contentEquals" | "compareTo");
     let Some(of) = class.filter(|_| is_equals && !args.contains('"')) else { return false };
     if of.starts_with('"') || matches!(of, "MessageDigest" | "Objects" | "super") {

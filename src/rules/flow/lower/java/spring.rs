@@ -71,7 +71,8 @@ pub(in super::super) fn responses(
     let text = l.text(block);
     let is_redirect = text.contains("\"redirect:");
     let is_string = ty.is_some_and(|t| l.module.word(t) == "String");
-    let is_view = is_handler && is_string && has(l, around, VIEWS) && !has(l, marks, BODY) && !has(l, around, BODY_CLASS);
+    let is_view =
+        is_handler && is_string && has(l, around, VIEWS) && !has(l, marks, BODY) && !has(l, around, BODY_CLASS);
     let result = match (is_page, is_view) {
         (true, _) => Returned::Page,
         (false, true) => Returned::View,
