@@ -62,7 +62,8 @@ const SECRETS: &[&str] = &["_TOKEN", "_SECRET", "_KEY", "_PASSWORD"];
 const RUBY: &[&str] = &["params", "validates", "permit", "rand", "=~"];
 
 /// Pages for developers, forms, numbers.
-const CSHARP: &[&str] = &["DeveloperExceptionPage", "HttpPost", "Random", "ignature", "ComputeHash(", "HashData("];
+const CSHARP: &[&str] =
+    &["DeveloperExceptionPage", "HttpPost", "Random", "ignature", "ComputeHash(", "HashData(", "ReadJwtToken("];
 
 /// Comparisons of secrets.
 const GO: &[&str] = &["Header.Get(", "GetHeader(", "hmac.", "sha256.New()", "sha512.New()"];

@@ -606,6 +606,13 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str,
             let arg = one.value;
             Some(l.call(node, "java.checked", vec![arg]))
         }
+        // The bytes of a constant are constant. An uploaded file has a method of this name too, without arguments.
+        args if matches!(method, "getBytes" | "toCharArray")
+            && class.is_some_and(|c| !args.is_empty() || is_constant(c)) =>
+        {
+            let of = field(node, "object").map(|o| expr(l, o))?;
+            Some(l.expr(node, ExprKind::Pass(of)))
+        }
         _ if hints::is_weak_random(class, method, argument_text(l, node)) && hints::is_secret(l, node) => {
             Some(l.call(node, "java.secret-random", Vec::new()))
         }
@@ -614,6 +621,12 @@ fn special(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str,
         }
         _ => None,
     }
+}
+
+/// Returns true for a text in quotes and for the name of a constant.
+fn is_constant(text: &str) -> bool {
+    let name = text.rsplit('.').next().unwrap_or_default();
+    text.starts_with('"') || name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {

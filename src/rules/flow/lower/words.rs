@@ -123,7 +123,8 @@ const PASSWORDS: &[&str] = &["passw", "passphrase", "pwd"];
 const NOT_PASSWORDS: &[&str] =
     &["reset", "hash", "file", "url", "field", "policy", "digest", "encrypted", "encoded", "error", "label"];
 /// Words of protocols that prescribe the hash.
-const PROTOCOLS: &[&str] = &["realm", "ntlm", "scramble", "gravatar", "cram"];
+const PROTOCOLS: &[&str] =
+    &["realm", "ntlm", "scramble", "gravatar", "cram", "nonce", "wsse", "expir", "remember", "challenge"];
 /// Calls that take what is hashed, in lower case.
 const HASHES: &[&str] =
     &["digest(", "update(", "computehash(", "hashdata(", "getbytes(", "[]byte(", "writestring(", ".sum("];

@@ -107,6 +107,32 @@ impl<'n> CSharp<'_, '_> {
         }
     }
 
+    /// Returns the text of the method around.
+    fn method_around(&self, node: Node<'n>) -> Option<&str> {
+        let mut at = node;
+        while let Some(p) = at.parent() {
+            at = p;
+            if matches!(at.kind(), "method_declaration" | "local_function_statement" | "constructor_declaration") {
+                return Some(self.l.text(at));
+            }
+        }
+        None
+    }
+
+    /// Adds a call if a method reads the claims of a token, and does not check its signature.
+    pub(super) fn unverified_token(&mut self, node: Node<'n>, name: &str, out: &mut Block) {
+        if !matches!(name, "ReadJwtToken" | "ReadJsonWebToken") {
+            return;
+        }
+        let text = self.method_around(node).unwrap_or_default();
+        let is_used = [".Claims", ".Subject", ".Payload", "GetClaim"].iter().any(|w| text.contains(w));
+        let is_checked = ["Validat", "Verif", ".Header", "Kid"].iter().any(|w| text.contains(w));
+        if is_used && !is_checked {
+            let id = self.l.call(node, "__unverified_token", Vec::new());
+            out.push(stmt(node, StmtKind::Expr(id)));
+        }
+    }
+
     /// Adds a call if a fast hash is made in a method that hashes a password.
     pub(super) fn password_hash(&mut self, node: Node<'n>, name: &str, out: &mut Block) {
         let name = name.rsplit("Cryptography.").next().unwrap_or_default();
@@ -118,14 +144,7 @@ impl<'n> CSharp<'_, '_> {
         if !is_fast {
             return;
         }
-        let mut at = node;
-        while let Some(p) = at.parent() {
-            at = p;
-            if matches!(at.kind(), "method_declaration" | "local_function_statement" | "constructor_declaration") {
-                break;
-            }
-        }
-        if at.kind() != "compilation_unit" && hashes_password(self.l.text(at)) {
+        if self.method_around(node).is_some_and(hashes_password) {
             let id = self.l.call(node, "__password_hash", Vec::new());
             out.push(stmt(node, StmtKind::Expr(id)));
         }

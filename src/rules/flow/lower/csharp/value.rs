@@ -300,6 +300,7 @@ impl<'n> CSharp<'_, '_> {
             self.exponential(list, &mut body);
         }
         self.password_hash(node, self.l.text(function), &mut body);
+        self.unverified_token(node, name, &mut body);
         let mut id = self.l.expr(node, ExprKind::Call { callee, args });
         if self.is_lookup(function) {
             id = self.l.call(node, "__record", vec![id]);

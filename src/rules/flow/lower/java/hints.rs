@@ -198,7 +198,20 @@ pub(in super::super) fn is_default_parser(l: &Lower<'_>, node: Node<'_>, method:
     let text = around(l, node);
     let is_made = makers.iter().any(|m| text.contains(m));
     let lower = text.to_ascii_lowercase();
-    let is_careful = ["setfeature", "resolver", "secur", "harden", "safe", "getresource", "xxe"];
+    // A file of the program itself.
+    let is_careful = [
+        "setfeature",
+        "resolver",
+        "secur",
+        "harden",
+        "safe",
+        "getresource",
+        "xxe",
+        "config",
+        "menu",
+        "theme",
+        "manifest",
+    ];
     is_made && !HARDENING.iter().any(|w| text.contains(w)) && !is_careful.iter().any(|w| lower.contains(w))
 }
 
