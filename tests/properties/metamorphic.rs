@@ -52,6 +52,33 @@ const KNOWN_GAPS: &[Gap] = &[
         covers: |case| case.edits.iter().any(|e| is_torn(e, &case.seed.text)) && !case.seed.secret,
         why: "UTF-32 with a lone surrogate for each twenty characters in a file that is prose by its name",
     },
+    Gap {
+        covers: |case| {
+            case.seed.rule == "kubernetes-env-secret"
+                && case.has(&["line-ends", "old-suppression", "suppressed-decoys"])
+        },
+        why: "a value is known as a secret by the name on the line before it: comments, copies and line ends of CR between them",
+    },
+    Gap {
+        covers: |case| {
+            case.seed.rule.starts_with("scala-")
+                && case.seed.text.contains('\n')
+                && case.has(&["mark", "suppressed-decoys"])
+        },
+        why: "data of requests in Scala is known by lines before: copies between them, and a mark before the first one",
+    },
+    Gap {
+        covers: |case| case.seed.rule == "ruby-sql-interpolation" && case.has(&["suppressed-decoys"]),
+        why: "more than 1,000 copies of a line that is also a flow: the verdict counts the last one, the list does not have it",
+    },
+    Gap {
+        covers: |case| case.seed.rule == "rails-permit-all" && case.has(&["magic"]),
+        why: "request data is followed in a file that the grammar reads, which is none with binary data above the code",
+    },
+    Gap {
+        covers: |case| case.path.ends_with(".txt") && case.has(&["magic"]) && case.has(&["nuls"]),
+        why: "NUL bytes behind the magic number of a binary format in a file that is prose by its name",
+    },
 ];
 /// The least bytes of a line that makes prose a text; see `src/diff/content.rs`.
 const LINE_MIN: usize = 8;
