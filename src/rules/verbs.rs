@@ -5,12 +5,15 @@
 
 /// Names of functions of Go whose first argument is a format string end with this.
 const CALL: &[u8] = b"f(";
+/// Bytes of a call that are read. In a longer one, the numbers can differ.
+const MOST: usize = 2000;
 
 /// Returns true if a line has a call with a format string whose verbs and arguments can differ in number. A call that goes on
 /// behind the line can.
 pub(super) fn can_differ(line: &[u8]) -> bool {
     memchr::memmem::find_iter(line, CALL).any(|at| {
-        let arguments = line[at + CALL.len()..].trim_ascii_start();
+        let rest = &line[at + CALL.len()..];
+        let arguments = rest[..rest.len().min(MOST)].trim_ascii_start();
         match arguments.first() {
             Some(quote @ (b'"' | b'`')) => differs(arguments, *quote).unwrap_or(true),
             Some(_) => false,

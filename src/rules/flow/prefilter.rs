@@ -135,10 +135,13 @@ fn has_nested_quantifier(text: &[u8]) -> bool {
     })
 }
 
+/// Bytes of a line that are looked at around a construct.
+const MOST_OF_GROUP: usize = 300;
+
 /// Returns what stands between a closing parenthesis and the one that opens it on the same line.
 fn group_before(text: &[u8], end: usize) -> Option<&[u8]> {
     let mut open = 1;
-    for start in (0..end).rev() {
+    for start in (end.saturating_sub(MOST_OF_GROUP)..end).rev() {
         match text[start] {
             b')' => open += 1,
             b'(' => open -= 1,
@@ -155,7 +158,8 @@ fn group_before(text: &[u8], end: usize) -> Option<&[u8]> {
 /// Returns true for a text with `x[k][n] = …`, or with the start of one.
 fn writes_item_of_item(text: &[u8]) -> bool {
     memchr::memmem::find_iter(text, b"][").any(|at| {
-        let line = text[at + 2..].split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
+        let near = &text[at + 2..text.len().min(at + 2 + MOST_OF_GROUP)];
+        let line = near.split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
         let Some(end) = memchr::memrchr(b']', line) else { return true };
         let rest = line[end + 1..].trim_ascii_start();
         rest.is_empty() || memchr::memchr(b'=', &line[..end]).is_some() || memchr::memchr(b'=', rest).is_some()

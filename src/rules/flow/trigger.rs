@@ -23,6 +23,9 @@ const OBJECTS: [&[u8]; 10] =
 /// Annotations of Spring and JAX-RS, of classes and methods whose result is a page or the name of one.
 const PAGES: [&str; 5] = ["Controller", "RestController", "ResponseBody", "ControllerAdvice", "Produces"];
 
+/// Places of a name that are looked at. A file with more counts as one that has what is searched.
+const MOST_PLACES: usize = 500;
+
 /// Levels of types that make types.
 const LEVELS: u32 = 4;
 
@@ -354,8 +357,8 @@ impl<'t> Trigger<'t> {
         let name = last_of(base);
         self.words().contains(name)
             && memchr::memmem::find_iter(self.text, name).any(|at| {
-                let path =
-                    self.text[..at].iter().rev().take_while(|b| is_word(**b) || matches!(b, b'.' | b'\\')).count();
+                let near = &self.text[at.saturating_sub(200)..at];
+                let path = near.iter().rev().take_while(|b| is_word(**b) || matches!(b, b'.' | b'\\')).count();
                 let before = self.text[..at - path].trim_ascii_end();
                 matches!(before.last(), Some(b'(' | b':' | b',' | b'<'))
                     || [&b"extends"[..], b"implements", b"with"].iter().any(|word| before.ends_with(word))
@@ -371,9 +374,9 @@ impl<'t> Trigger<'t> {
                 | FlowLanguage::Tsx
                 | FlowLanguage::Python
                 | FlowLanguage::Go
-                | FlowLanguage::C => {
-                    memchr::memmem::find_iter(self.text, name).any(|at| is_parameter(self.text, at, name.len()))
-                }
+                | FlowLanguage::C => memchr::memmem::find_iter(self.text, name)
+                    .enumerate()
+                    .any(|(n, at)| n > MOST_PLACES || is_parameter(self.text, at, name.len())),
                 _ => true,
             }
     }
@@ -420,7 +423,7 @@ fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
         return false;
     }
     let rest = text[end..].trim_ascii_start();
-    let line = text[..at].rsplit(|b| *b == b'\n').next().unwrap_or_default();
+    let line = text[at.saturating_sub(MOST)..at].rsplit(|b| *b == b'\n').next().unwrap_or_default();
     if rest.starts_with(b"=>") || memchr::memmem::find(line, b"lambda ").is_some() {
         return true;
     }

@@ -7,6 +7,9 @@ use std::borrow::Cow;
 const STATEMENTS: [&str; 9] =
     ["die", "echo", "exit", "include", "include_once", "print", "require", "require_once", "return"];
 
+/// Bytes before a word that are looked at: hostile lines are long.
+const MOST_BEFORE: usize = 1000;
+
 /// A word of a text, and the bytes around it.
 #[derive(Clone, Copy)]
 pub(super) struct Word<'t> {
@@ -44,8 +47,13 @@ impl<'t> Word<'t> {
     /// Returns true if the line has nothing but a comment.
     pub(super) fn is_in_comment(&self, language: FlowLanguage) -> bool {
         let mark: &[u8] = if matches!(language, FlowLanguage::Python | FlowLanguage::Ruby) { b"#" } else { b"//" };
-        let line = memchr::memrchr2(b'\n', b'\r', &self.whole[..self.start]).map_or(0, |at| at + 1);
-        self.whole[line..self.start].trim_ascii_start().starts_with(mark)
+        let before = &self.whole[self.start.saturating_sub(MOST_BEFORE)..self.start];
+        let line = match memchr::memrchr2(b'\n', b'\r', before) {
+            Some(at) => &before[at + 1..],
+            None if self.start <= MOST_BEFORE => before,
+            None => return false,
+        };
+        line.trim_ascii_start().starts_with(mark)
     }
 
     /// Returns true if the word can be called here.
@@ -187,7 +195,8 @@ pub(super) fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
 /// Returns true if a word is called by another name, or by what it is passed to: `system as run`, `run = os.system`,
 /// `exec.call(…)`, `partial(os.system, …)`, `Reflect.apply(cp.exec, …)`, `@app.route`, `[Route]`.
 pub(super) fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
-    let path = text[..start].iter().rev().take_while(|b| is_word(**b) || **b == b'.').count();
+    let near = &text[start.saturating_sub(MOST_BEFORE)..start];
+    let path = near.iter().rev().take_while(|b| is_word(**b) || **b == b'.').count();
     let before = text[..start - path].trim_ascii_end();
     if matches!(before.last(), Some(b'@' | b'[')) {
         return true;

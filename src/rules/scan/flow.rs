@@ -11,7 +11,7 @@ use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subjec
 use crate::rules::language::Languages;
 use crate::rules::report::{Sighting, ValueOrigin};
 use crate::rules::role::Role;
-use crate::rules::{MARK, glob};
+use crate::rules::{MARK, glob, parse};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -326,6 +326,10 @@ fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
 /// Returns true if the change can complete a flow: it adds a sink, or it adds a source or removes a sanitizer in a file that has
 /// a sink.
 fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
+    // The analysis ends at once in such a file, with a note where the change has the name of a sink.
+    if !parse::is_bounded(change.new.known()) {
+        return change.added().any(|block| flow::has_sink(language, block.text));
+    }
     let (mut size, new) = (0, Trigger::new(language, change.new.known()));
     for block in change.added() {
         size += block.text.len();
@@ -422,7 +426,8 @@ fn exposed<'f>(
     change: &TextChange,
     flows: Vec<&'f Flow>,
 ) -> Vec<&'f Flow> {
-    let Some(old) = change.old.whole().filter(|old| !old.is_empty()) else { return Vec::new() };
+    let is_read = |old: &&[u8]| !old.is_empty() && parse::is_bounded(old);
+    let Some(old) = change.old.whole().filter(is_read) else { return Vec::new() };
     let before = Trigger::new(language, old);
     if !change.removed().any(|b| before.has_protection_in(b.text)) {
         return Vec::new();
