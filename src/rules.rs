@@ -20,6 +20,7 @@ mod glob;
 mod language;
 mod leak;
 mod lexer;
+mod line_ends;
 mod markers;
 mod mask;
 mod needs;

@@ -22,8 +22,10 @@ pub(super) mod view;
 mod tests;
 
 use super::catalog::Rule;
+use super::line_ends::with_line_feeds;
 use super::mask::{is_body, key_bodies};
 use super::{RuleSet, decode, secret};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The kind of a key's body, where no rule names it.
@@ -97,6 +99,10 @@ pub(super) fn public_prefix(rule: &Rule, secret: &[u8]) -> usize {
 pub(super) fn secrets<'r>(rules: &'r RuleSet, text: &[u8]) -> Vec<Secret<'r>> {
     let mut found = Vec::new();
     as_it_stands(rules, text, &mut found);
+    // A text whose lines end with carriage returns is one long line otherwise, of which only parts are searched.
+    if let Cow::Owned(lines) = with_line_feeds(text) {
+        as_it_stands(rules, &lines, &mut found);
+    }
     match view::folded(text) {
         Some(plain) => {
             let back = |span: &Range<usize>| covering(&plain.back(span));

@@ -4,6 +4,7 @@
 //! an argument of the command line or the input, or if one of its names is given such a value in the lines above, in
 //! the same function. Otherwise the origin is unknown, and the finding is a suggestion.
 
+use super::MARK;
 use super::expression::Expression;
 use super::language::Languages;
 use std::collections::{BTreeSet, HashMap};
@@ -209,7 +210,7 @@ fn is_given(text: &[u8], sources: &Compiled, known: &mut HashMap<usize, Facts>, 
     let mut decorators = None;
     let mut next = search.before;
     for _ in 0..LINES_ABOVE {
-        if next == 0 {
+        if next <= first_byte(text) {
             return false;
         }
         let end = end_of_line_above(text, next);
@@ -245,6 +246,11 @@ fn is_given(text: &[u8], sources: &Compiled, known: &mut HashMap<usize, Facts>, 
     false
 }
 
+/// Returns the first byte of the first line: a mark of the byte order is no part of it.
+fn first_byte(text: &[u8]) -> usize {
+    if text.starts_with(MARK) { MARK.len() } else { 0 }
+}
+
 /// Returns the end of the line above the one that starts at `next`, without its line end.
 fn end_of_line_above(text: &[u8], next: usize) -> usize {
     let above = &text[..next];
@@ -256,7 +262,7 @@ fn end_of_line_above(text: &[u8], next: usize) -> usize {
 impl Facts {
     /// Searches the line that ends at `end`.
     fn of(text: &[u8], end: usize, sources: &Compiled) -> Self {
-        let start = memchr::memrchr2(b'\n', b'\r', &text[..end]).map_or(0, |i| i + 1);
+        let start = memchr::memrchr2(b'\n', b'\r', &text[..end]).map_or(first_byte(text), |i| i + 1);
         let line = &text[start..end.min(start + LINE_MAX)];
         let read = sources.reads.find_at(line, 0).filter(|_| !sources.converts.is_match(line));
         Self {
@@ -367,6 +373,7 @@ mod tests {
             ("a.py", "@app.get('/u/{name}')\ndef show(name: str):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
             ("a.py", "def show(request, name):\n    cur.execute(f\"SELECT 1 WHERE a = '{name}'\")"),
             ("a.py", "path = sys.argv[1]\nos.system('ls ' + path)"),
+            ("A.scala", "\u{feff}def ping(host: String) = Action {\n  val out = s\"ping $host\".!!"),
             ("a.js", "const { id, name } = req.body;\ndb.query(`SELECT 1 WHERE a = '${name}'`)"),
             ("a.js", "db.query('SELECT 1 WHERE a = ' + req.params.id)"),
             ("a.go", "name := r.URL.Query().Get(\"name\")\ndb.Query(\"SELECT 1 WHERE a = '\" + name + \"'\")"),

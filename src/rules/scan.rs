@@ -116,7 +116,12 @@ fn reading(
     }
     let is_tree_partial = scan.is_tree_partial;
     let rest = scan.reporter.rest();
-    if let Followed::Whole(language) = followed {
+    // A flow that is not listed proves as much as one that is.
+    let is_flow = |rule: &str| rules.index_of(rule).is_some_and(|i| rules.rule(i).matcher == Matcher::Flow);
+    let is_listed = !rest.by_rule.iter().any(|unlisted| is_flow(&unlisted.rule));
+    if let Followed::Whole(language) = followed
+        && is_listed
+    {
         join::trust_flows(rules, language, &mut out[from..]);
     }
     Rest { is_flow_partial: followed == Followed::Partly, is_tree_partial, ..rest }

@@ -106,9 +106,16 @@ impl<'t> Trigger<'t> {
         (has_weak || has_item()) && self.has_source() || self.is_returned(part)
     }
 
-    /// Returns true if a part has a word of a source: a change that adds it can complete a flow to an unchanged sink.
-    pub fn has_source_in(&self, part: &[u8]) -> bool {
-        self.candidates(part).any(|(p, _)| matches!(p.role, Role::Source(_)))
+    /// Returns true if the file can have data from outside and a sink that it can reach: each changed line can be a step between
+    /// them.
+    pub fn may_flow(&self) -> bool {
+        let is_open = |(pattern, word): (&Pattern, Word<'_>)| match pattern.role {
+            Role::Sink(at) => {
+                self.table.sinks.get(usize::from(at)).is_some_and(|s| !self.is_constant(s, pattern, word))
+            }
+            _ => false,
+        };
+        self.has_source() && self.candidates(self.text).any(is_open)
     }
 
     /// Returns true if a part has a word of a sanitizer, a check or a call of interest: a change that removes it can complete a
@@ -187,7 +194,10 @@ impl<'t> Trigger<'t> {
             FlowLanguage::Python | FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx
         );
         let Some(receiver) = word.receiver().filter(|_| shows && !pattern.any) else { return true };
-        receiver == last_of(pattern.prefix).as_bytes()
+        let name = last_of(pattern.prefix).as_bytes();
+        // `require("child_process").exec(…)`: the name is in the expression.
+        let is_named = receiver == name || receiver.is_empty() && word.follows(name);
+        is_named
             || OBJECTS.contains(&receiver)
             || self.has_maker_of(pattern.prefix, LEVELS)
             || !receiver.is_empty() && self.is_bound(receiver)
@@ -195,12 +205,10 @@ impl<'t> Trigger<'t> {
 
     /// Returns true if the file can give a name a value or a type, other than by an import of what has that name.
     fn is_bound(&self, name: &[u8]) -> bool {
-        memchr::memmem::find_iter(self.text, name).any(|at| {
-            let (before, after) = (&self.text[..at], &self.text[at + name.len()..]);
-            if before.last().is_some_and(|b| is_word(*b)) || after.first().is_some_and(|b| is_word(*b)) {
-                return false;
-            }
-            let (before, after) = (before.trim_ascii_end(), after.trim_ascii_start());
+        let places = memchr::memmem::find_iter(self.text, name).filter(|at| is_whole(self.text, *at, name.len()));
+        let mut places = places;
+        places.any(|at| {
+            let (before, after) = (self.text[..at].trim_ascii_end(), self.text[at + name.len()..].trim_ascii_start());
             let is_set = matches!(after.first(), Some(b'=' | b':' | b',' | b'}' | b']')) && !after.starts_with(b"==");
             let is_next = [&b"in "[..], b"of ", b"from "].iter().any(|word| after.starts_with(word));
             let body = after.strip_prefix(b")").map(<[u8]>::trim_ascii_start);
@@ -375,6 +383,7 @@ impl<'t> Trigger<'t> {
                 | FlowLanguage::Python
                 | FlowLanguage::Go
                 | FlowLanguage::C => memchr::memmem::find_iter(self.text, name)
+                    .filter(|at| is_whole(self.text, *at, name.len()))
                     .enumerate()
                     .any(|(n, at)| n > MOST_PLACES || is_parameter(self.text, at, name.len())),
                 _ => true,
@@ -418,10 +427,6 @@ fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
     /// Bytes of a list of parameters that are searched in each direction.
     const MOST: usize = 2000;
     let end = at + len;
-    let is_inside = |b: Option<&u8>| b.is_some_and(|b| is_word(*b));
-    if is_inside(text.get(end)) || is_inside(at.checked_sub(1).and_then(|i| text.get(i))) {
-        return false;
-    }
     let rest = text[end..].trim_ascii_start();
     let line = text[at.saturating_sub(MOST)..at].rsplit(|b| *b == b'\n').next().unwrap_or_default();
     if rest.starts_with(b"=>") || memchr::memmem::find(line, b"lambda ").is_some() {
@@ -436,6 +441,12 @@ fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
     let Some(after) = closing(&text[end..text.len().min(end + MOST)]) else { return text.len() > end + MOST };
     let after = after.trim_ascii_start();
     after.starts_with(b"=>") || after.starts_with(b"{") || after.starts_with(b":")
+}
+
+/// Returns true if no word goes on before or behind a part of a text.
+fn is_whole(text: &[u8], at: usize, len: usize) -> bool {
+    let is_inside = |b: Option<&u8>| b.is_some_and(|b| is_word(*b));
+    !is_inside(text.get(at + len)) && !is_inside(at.checked_sub(1).and_then(|i| text.get(i)))
 }
 
 /// Returns what stands before the parenthesis that is open at the end of a text.

@@ -44,6 +44,12 @@ impl<'t> Word<'t> {
         Some(&before[before.len() - len..])
     }
 
+    /// Returns true if a name is shortly before the word.
+    pub(super) fn follows(&self, name: &[u8]) -> bool {
+        let before = &self.whole[self.start.saturating_sub(MOST_BEFORE)..self.start];
+        memchr::memmem::find(before, name).is_some()
+    }
+
     /// Returns true if the line has nothing but a comment.
     pub(super) fn is_in_comment(&self, language: FlowLanguage) -> bool {
         let mark: &[u8] = if matches!(language, FlowLanguage::Python | FlowLanguage::Ruby) { b"#" } else { b"//" };
@@ -193,7 +199,7 @@ pub(super) fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
 }
 
 /// Returns true if a word is called by another name, or by what it is passed to: `system as run`, `run = os.system`,
-/// `exec.call(…)`, `partial(os.system, …)`, `Reflect.apply(cp.exec, …)`, `@app.route`, `[Route]`.
+/// `{ exec: run }`, `exec.call(…)`, `partial(os.system, …)`, `Reflect.apply(cp.exec, …)`, `@app.route`, `[Route]`.
 pub(super) fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
     let near = &text[start.saturating_sub(MOST_BEFORE)..start];
     let path = near.iter().rev().take_while(|b| is_word(**b) || **b == b'.').count();
@@ -205,6 +211,8 @@ pub(super) fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
     match rest.first() {
         Some(b'a') if rest.starts_with(b"as ") => true,
         Some(b'.') => rest.starts_with(b".call(") || rest.starts_with(b".apply("),
+        // `const { exec: run } = require("child_process")`.
+        Some(b':') => matches!(before.last(), Some(b'{' | b',')),
         Some(b',' | b')') => before.ends_with(b"partial(") || before.ends_with(b"Reflect.apply("),
         Some(b'(') => false,
         _ => before.ends_with(b"=") && ![b"==", b"!=", b"<=", b">="].iter().any(|end| before.ends_with(*end)),

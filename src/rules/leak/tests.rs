@@ -403,3 +403,20 @@ fn sec_05_references_digests_and_names_stay_readable() {
         assert_eq!(masked, line);
     }
 }
+
+#[test]
+fn a_secret_is_found_where_carriage_returns_end_the_lines_of_a_long_text() {
+    let rules = rules();
+    let password = Dice(11).made("password:14");
+    for line in [
+        format!("db.corp.net:5432:orders:app:{password}"),
+        format!("variable \"db_password\" {{\r{}default = \"{password}\"\r}}", " ".repeat(1_100)),
+        format!("mysqldump -u app --password={password} orders{}", " ".repeat(17_000)),
+    ] {
+        for end in ["\n", "\r"] {
+            let text = format!("{0}{line}\r{0}", "x = 1\r".repeat(4_000)).replace('\r', end);
+            let masked = rules.mask(text.as_bytes());
+            assert!(memchr::memmem::find(&masked, password.as_bytes()).is_none(), "{end:?} {line}");
+        }
+    }
+}

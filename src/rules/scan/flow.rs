@@ -9,6 +9,7 @@ use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan};
 use crate::rules::catalog::Matcher;
 use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject, Trigger};
 use crate::rules::language::Languages;
+use crate::rules::line_ends::with_line_feeds;
 use crate::rules::report::{Sighting, ValueOrigin};
 use crate::rules::role::Role;
 use crate::rules::{MARK, glob, parse};
@@ -323,8 +324,8 @@ fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
     Some(if is_tsx { FlowLanguage::Tsx } else { language })
 }
 
-/// Returns true if the change can complete a flow: it adds a sink, or it adds a source or removes a sanitizer in a file that has
-/// a sink.
+/// Returns true if the change can complete a flow: it adds a sink or a call of interest, the file has a source and a sink
+/// between which any changed line can be a step, or the change removes a sanitizer in a file that has a sink.
 fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
     // The analysis ends at once in such a file, with a note where the change has the name of a sink.
     if !parse::is_bounded(change.new.known()) {
@@ -341,9 +342,8 @@ fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
         return false;
     }
     let old = Trigger::new(language, change.old.known());
-    let is_completed =
-        change.added().any(|b| new.has_source_in(b.text)) || change.removed().any(|b| old.has_protection_in(b.text));
-    is_completed && new.may_match_file()
+    let is_unprotected = || change.removed().any(|b| old.has_protection_in(b.text)) && new.may_match_file();
+    new.may_flow() || is_unprotected()
 }
 
 /// Returns the text that the grammar reads, and how many bytes of the file precede it.
@@ -351,20 +351,6 @@ fn readable(languages: Languages, text: &[u8]) -> (Cow<'_, [u8]>, usize) {
     let base = if text.starts_with(MARK) { MARK.len() } else { 0 };
     let text = with_line_feeds(&text[base..]);
     if languages.any_of(&["vue"]) { (Cow::Owned(scripts(&text)), base) } else { (text, base) }
-}
-
-/// Replaces carriage returns without a line feed by line feeds. Interpreters end lines there, and grammars do not.
-fn with_line_feeds(text: &[u8]) -> Cow<'_, [u8]> {
-    let is_alone = |at: &usize| text.get(at + 1) != Some(&b'\n');
-    let alone: Vec<usize> = memchr::memchr_iter(b'\r', text).filter(is_alone).collect();
-    if alone.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    let mut text = text.to_vec();
-    for at in alone {
-        text[at] = b'\n';
-    }
-    Cow::Owned(text)
 }
 
 /// Returns a page with everything but its scripts replaced by blanks, byte for byte.

@@ -73,6 +73,38 @@ fn a_changed_source_or_step_completes_a_flow_into_an_old_sink() {
 }
 
 #[test]
+fn a_step_by_another_name_completes_a_flow() {
+    let express = |names: &str, step: &str| {
+        format!(
+            "{names}\nconst app = require('express')();\napp.get('/a', (req, res) => {{\n  const host = req.query.host;\n{step}}});\n"
+        )
+    };
+    for names in [
+        "const { exec: run } = require('child_process');",
+        "import { exec as run } from 'child_process';",
+        "const run = require('child_process').exec;",
+        "function run(c) { require('child_process').exec('ping ' + c); }",
+    ] {
+        let (old, new) = (express(names, ""), express(names, "  run(host);\n"));
+        let found = scan_at("src/a.js", Some(&old), &new);
+        assert!(found.iter().any(|f| f.severity() == Severity::Critical), "{names}: {found:?}");
+    }
+    let helper = "import os\nfrom flask import request\n\ndef ping(host):\n    os.system(\"ping \" + host)\n\n";
+    let view = |step: &str| format!("{helper}def view():\n    host = request.args[\"h\"]\n{step}    return 1\n");
+    let found = scan_at("src/a.py", Some(&view("")), &view("    ping(host)\n"));
+    assert_eq!(places(&found), [("command-injection-flow".to_owned(), Some(9))]);
+}
+
+#[test]
+fn more_flows_than_are_listed_do_not_make_a_line_harmless() {
+    let line = "User.where(\"name = '#{params[:name]}'\")";
+    let copy = format!("{line} # claude-reviewer: ignore[ruby-sql-interpolation] a copy\n");
+    let found = scan_at("app/a.rb", None, &format!("{}\n{line}\n", copy.repeat(1_001)));
+    let last = found.iter().find(|f| place(f).1 == Some(1_003)).unwrap();
+    assert_eq!((last.severity(), last.suppressed.is_none()), (Severity::Critical, true));
+}
+
+#[test]
 fn a_removed_check_exposes_a_flow_of_old_lines() {
     let new = handler(&[SOURCE, QUERY, SINK]);
     let old = handler(&[SOURCE, "    name = int(name)\n", QUERY, SINK]);

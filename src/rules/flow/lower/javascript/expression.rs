@@ -269,6 +269,8 @@ fn property_key(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "computed_property_name" => first(l, node),
         "string" | "number" => expr(l, node),
         _ => {
+            // The name is one of the members that are read: `{ exec: run } = module` reads `module.exec`.
+            l.sym_of(node);
             let word = l.text(node).to_owned();
             l.constant(node, &word)
         }
