@@ -310,9 +310,10 @@ impl<'a> Scan<'a> {
         let wanted: Vec<_> = self.fits.iter().enumerate().filter_map(is_wanted).collect();
         let mut out = Vec::new();
         for index in wanted.into_iter().filter_map(|index| u16::try_from(index).ok()) {
-            let fits = |c: &crate::rules::walk::Compiled| c.file_fits(text.new.whole());
-            let rule = structural::of_catalogue(index, language).filter(|_| rules.compiled(index).is_some_and(fits));
-            out.extend(rule.map(|rule| Candidate { index, rule }));
+            // A tree costs more to compile than the conditions on the file.
+            if rules.compiled(index).is_some_and(|compiled| compiled.file_fits(text.new.whole())) {
+                out.extend(structural::of_catalogue(index, language).map(|rule| Candidate { index, rule }));
+            }
         }
         for (position, rule) in rules.team.structural.iter().filter(|(_, rule)| rule.language() == language) {
             let index = u16::try_from(catalog::RULES.len() + position).unwrap_or(u16::MAX);
