@@ -10,18 +10,35 @@ use token::is_token;
 /// What a line must have for a pattern to match it. The build script derives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// Groups of lowercase texts; a line needs at least one text of each group, in any case.
+    /// Groups of lowercase texts. A line needs a text of each group, in any case, one after another and without overlaps.
     pub(crate) words: &'static [&'static [&'static [u8]]],
     /// Bytes of tokens in a row; 0: not worth the search.
     pub(crate) run: u16,
 }
 
 impl Needs {
-    /// Those of a pattern that is always tried.
+    /// The needs of a pattern that is always tried.
     pub(crate) const NONE: Self = Self { words: &[], run: 0 };
+
+    /// Returns true if a line has what the pattern needs.
+    pub(super) fn are_met_by(self, line: &[u8]) -> bool {
+        Lowered::default().meets(self, line, &(0..line.len()))
+    }
+
+    /// Returns true if a text in lowercase has a text of each group, one after another. The earliest end of each leaves the
+    /// most for the rest.
+    fn are_in(self, text: &[u8]) -> bool {
+        let mut from = 0;
+        self.words.iter().all(|group| {
+            let rest = text.get(from..).unwrap_or_default();
+            let end = group.iter().filter_map(|word| Some(memchr::memmem::find(rest, word)? + word.len())).min();
+            from += end.unwrap_or(0);
+            end.is_some()
+        })
+    }
 }
 
-/// The part of a text that was looked at last, in lowercase.
+/// The part of a text that was searched last, in lowercase.
 #[derive(Debug, Default)]
 pub(super) struct Lowered {
     window: Range<usize>,
@@ -45,8 +62,7 @@ impl Lowered {
         if self.run < usize::from(needs.run) {
             return false;
         }
-        let has = |word: &&[u8]| memchr::memmem::find(&self.text, word).is_some();
-        needs.words.iter().all(|group| group.iter().any(has))
+        needs.are_in(&self.text)
     }
 }
 
@@ -82,8 +98,11 @@ mod tests {
         let text = b"aB = EVAL(x)\n";
         let mut lowered = Lowered::default();
         let words = |words| Needs { words, run: 0 };
-        assert!(lowered.meets(words(&[&[b"eval("], &[b"ab", b"zz"]]), text, &(0..text.len())));
+        assert!(lowered.meets(words(&[&[b"ab", b"zz"], &[b"eval("]]), text, &(0..text.len())));
         assert!(!lowered.meets(words(&[&[b"ab"]]), text, &(3..text.len())));
+        assert!(!lowered.meets(words(&[&[b"eval"], &[b"ab"]]), text, &(0..text.len())), "in the other order");
+        assert!(!lowered.meets(words(&[&[b"("], &[b"("]]), text, &(0..text.len())), "once");
+        assert!(lowered.meets(words(&[&[b"eval(x", b"ev"], &[b"("]]), text, &(0..text.len())), "the shorter one");
         assert!(lowered.meets(Needs::NONE, text, &(0..0)));
     }
 

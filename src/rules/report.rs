@@ -292,7 +292,7 @@ pub(super) fn whole(text: &str) -> Cow<'_, str> {
     if text.len() <= QUOTE_MAX {
         return Cow::Borrowed(text);
     }
-    let digest = super::hex(&sha2::Sha256::digest(text.as_bytes())[..16]);
+    let digest = crate::hex::encode(&sha2::Sha256::digest(text.as_bytes())[..16]);
     let mut end = QUOTE_MAX - digest.len() - " … ".len();
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -43,7 +43,7 @@ fn about(rules: &RuleSet, files: &[RepoPath], out: &mut Vec<Finding>) {
     let n = files.len();
     let detail = format!("so can {n} files, among them {some}");
     // The digest stands for the names that are not shown: a waiver of these files is none of others.
-    let quote = format!("{n} files ({}): {some}", crate::rules::hex(&all.finalize()[..8]));
+    let quote = format!("{n} files ({}): {some}", crate::hex::encode(&all.finalize()[..8]));
     let sighting = Sighting { quote: quote.as_bytes(), detail: Some(&detail), ..Sighting::default() };
     Reporter::new(rules, None, out).report(RULE, sighting);
 }

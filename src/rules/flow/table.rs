@@ -97,6 +97,17 @@ pub(super) struct Handler {
     pub(super) when: &'static [Condition],
 }
 
+/// What gives values a type, so that a text without all of these has no value of the type.
+#[derive(Debug)]
+pub(super) struct Makers {
+    /// Conventional names of variables.
+    pub(super) names: &'static [&'static str],
+    /// Indexes of handlers whose parameters have the type.
+    pub(super) handlers: &'static [u16],
+    /// Indexes of patterns of calls and reads.
+    pub(super) patterns: &'static [u16],
+}
+
 /// The type of a call or read.
 #[derive(Debug)]
 pub(super) struct Type {
@@ -182,6 +193,8 @@ pub(super) struct Table {
     pub(super) calls: &'static [Call],
     /// Sorted by `last`.
     pub(super) patterns: &'static [Pattern],
+    /// What gives values each type, sorted by the type.
+    pub(super) makers: &'static [(&'static str, Makers)],
 }
 
 impl Table {
@@ -205,6 +218,12 @@ impl Table {
         let rest = self.patterns.get(start..).unwrap_or_default();
         let end = rest.partition_point(|p| p.last == last);
         rest.get(..end).unwrap_or_default()
+    }
+
+    /// Returns what gives values a type; `None`: nothing does.
+    pub(super) fn makers_of(&self, ty: &str) -> Option<&'static Makers> {
+        let at = self.makers.binary_search_by(|(name, _)| (*name).cmp(ty)).ok()?;
+        self.makers.get(at).map(|(_, makers)| makers)
     }
 
     /// Returns the type that a conventional name suggests.

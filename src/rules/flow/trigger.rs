@@ -54,6 +54,7 @@ pub struct Trigger<'t> {
     marks: OnceCell<Words<'t>>,
     /// By type: whether the file can have a value of it.
     types: RefCell<HashMap<&'static str, bool>>,
+    has_imports: OnceCell<bool>,
     has_source: OnceCell<bool>,
     has_handler: OnceCell<bool>,
     expressions: RefCell<HashMap<&'static str, Option<regex::Regex>>>,
@@ -69,6 +70,7 @@ impl<'t> Trigger<'t> {
             words: OnceCell::new(),
             marks: OnceCell::new(),
             types: RefCell::default(),
+            has_imports: OnceCell::new(),
             has_source: OnceCell::new(),
             has_handler: OnceCell::new(),
             expressions: RefCell::default(),
@@ -232,10 +234,15 @@ impl<'t> Trigger<'t> {
         if !is_member && self.language == FlowLanguage::CSharp {
             return true;
         }
-        if !is_member && !IMPORTS.iter().any(|w| self.words().contains(w)) {
+        if !is_member && !self.has_imports() {
             return true;
         }
         self.has_value_of(prefix, LEVELS)
+    }
+
+    /// Returns true if the file names modules that it uses.
+    fn has_imports(&self) -> bool {
+        *self.has_imports.get_or_init(|| IMPORTS.iter().any(|w| self.words().contains(w)))
     }
 
     /// Returns true if the file has the last word of a path, or a word that makes a value of that type.
@@ -260,16 +267,14 @@ impl<'t> Trigger<'t> {
 
     /// Returns true if the file has a word that makes a value of a type: a call, a conventional name, a handler's parameter.
     fn can_make(&self, ty: &'static str, levels: u32) -> bool {
-        let is_of = |at: u16| self.table.types.get(usize::from(at)).is_some_and(|t| t.is == ty);
-        let makes = |p: &&Pattern| matches!(p.role, Role::Type(at) if is_of(at)) && self.words().contains(p.last);
-        self.table.names.iter().any(|(name, at)| is_of(*at) && self.words().contains(name))
-            || self.table.handlers.iter().any(|h| h.ty == Some(ty) && self.may_have_handler(h))
-            || self
-                .table
-                .patterns
-                .iter()
-                .filter(makes)
-                .any(|p| p.prefix.is_empty() || self.has_value_of(p.prefix, levels))
+        let Some(makers) = self.table.makers_of(ty) else { return false };
+        let handlers = makers.handlers.iter().filter_map(|at| self.table.handlers.get(usize::from(*at)));
+        let patterns = makers.patterns.iter().filter_map(|at| self.table.patterns.get(usize::from(*at)));
+        let is_used =
+            |p: &Pattern| self.words().contains(p.last) && (p.prefix.is_empty() || self.has_value_of(p.prefix, levels));
+        makers.names.iter().any(|name| self.words().contains(name))
+            || handlers.into_iter().any(|h| self.may_have_handler(h))
+            || patterns.into_iter().any(is_used)
     }
 
     /// Returns false if the conditions of a call of interest do not hold for its first argument, as far as the text shows that.

@@ -14,15 +14,16 @@ const BYTES: usize = 4;
 /// Texts in lowercase, one of which has to be there.
 pub(super) type Group = Vec<Vec<u8>>;
 
-/// Returns the groups of a pattern, each of which every match has a text of. None for a pattern that is wrong.
+/// Returns the groups of a pattern: every match has a text of each, one after another. None for a pattern that is wrong.
 pub(super) fn needs(pattern: &str) -> Vec<Group> {
     let parser = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern);
-    let mut groups = parser.map_or_else(|_| Vec::new(), |hir| of(&hir));
-    groups.retain(|g| worth(g) > 1 || g.len() <= BYTES);
-    groups.sort_by(|a, b| (worth(b), a.len()).cmp(&(worth(a), b.len())));
-    groups.dedup();
-    groups.truncate(GROUPS);
-    groups
+    let groups = parser.map_or_else(|_| Vec::new(), |hir| of(&hir));
+    let mut best: Vec<(usize, Group)> =
+        groups.into_iter().enumerate().filter(|(_, g)| worth(g) > 1 || g.len() <= BYTES).collect();
+    best.sort_by(|(_, a), (_, b)| (worth(b), a.len()).cmp(&(worth(a), b.len())));
+    best.truncate(GROUPS);
+    best.sort_by_key(|(position, _)| *position);
+    best.into_iter().map(|(_, group)| group).collect()
 }
 
 /// Returns how many bytes of tokens every match has in a row, at least: 40 of `key=[0-9a-f]{40}`. See [`is_token`].
@@ -79,6 +80,7 @@ fn worth(group: &Group) -> usize {
     group.iter().map(Vec::len).min().unwrap_or(0)
 }
 
+/// Returns the groups of an expression in the order of their texts in a match. The texts do not overlap.
 fn of(hir: &Hir) -> Vec<Group> {
     match hir.kind() {
         HirKind::Capture(capture) => of(&capture.sub),
@@ -187,6 +189,8 @@ mod tests {
         assert_eq!(shown(r"\beval\s*\("), ["eval", "("]);
         assert_eq!(shown(r"(?i)pass(?:word|wd)?\s*[:=]"), ["pass|passwd|password", ":|="]);
         assert_eq!(shown(r"(?:a+b|cd*)e?x"), ["b|c", "ex|x"]);
+        assert_eq!(shown(r"if\s*\(\s*\w+\("), ["if", "(", "("]);
+        assert_eq!(shown(r"a\w+b\w+ccc\w+dd\w+e\w+ff\w+"), ["a", "b", "ccc", "dd", "ff"]);
         assert_eq!(shown(r"^\s*(?P<secret>gh[ps]_[0-9]{36})$"), ["ghp_|ghs_"]);
         assert_eq!(shown(r"[a-z]+x?"), Vec::<String>::new());
         assert_eq!(shown(r"(?:one)?(?:two|\d)three{2,}"), ["thre", "e"]);

@@ -345,7 +345,8 @@ impl<'a> Scan<'a> {
             return;
         }
         let is_match = rules.rule(rule).pattern.is_empty()
-            || rules.compiled(rule).is_some_and(|compiled| compiled.pattern.is_match(line));
+            || rules.rule(rule).needs.are_met_by(line)
+                && rules.compiled(rule).is_some_and(|compiled| compiled.pattern.is_match(line));
         if is_match {
             self.fits[usize::from(rule)] = Fit::Wanted;
         }

@@ -1,5 +1,6 @@
 //! Tokens that carry a proof that their issuer made them.
 
+use crate::hex;
 use sha2::{Digest as _, Sha256};
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -29,7 +30,7 @@ pub(super) fn crc32_base62(token: &[u8]) -> bool {
 
 /// Returns the eight hexadecimal digits that end a Grafana token: the CRC-32 of all before it, little end first.
 pub(super) fn grafana_digits(body: &[u8]) -> String {
-    crc32fast::hash(body).to_le_bytes().iter().map(|b| format!("{b:02x}")).collect()
+    hex::encode(&crc32fast::hash(body).to_le_bytes())
 }
 
 /// Returns true if a Grafana service account token (`glsa_…_xxxxxxxx`) ends in its checksum.
