@@ -16,6 +16,7 @@ mod job;
 mod queue;
 mod spending;
 
+use crate::hex;
 pub use job::{Job, verdict_name, work};
 
 use crate::ai::backend::{Backend, Pool};
@@ -390,7 +391,7 @@ fn inherited(env: &Env) -> Vec<(OsString, OsString)> {
 fn name_of(repo: &Repo) -> String {
     let common = absolute(&repo.common_dir());
     let hash = Sha256::digest(common.as_os_str().as_encoded_bytes());
-    hash.iter().take(12).map(|b| format!("{b:02x}")).collect()
+    hex::encode(&hash[..12])
 }
 
 fn absolute(path: &Path) -> PathBuf {

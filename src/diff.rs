@@ -3,6 +3,7 @@
 //! Pure: no repository, no files, no rules. `git` and the patch parser make these values, everything
 //! else reads them. Line numbers are 1-based; a line ends at `\n` and nowhere else, as in git.
 
+use crate::hex;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -116,18 +117,8 @@ impl ObjectId {
     }
 
     /// Parses 40 or 64 hexadecimal digits.
-    pub fn from_hex(hex: &str) -> Option<Self> {
-        let h = hex.as_bytes();
-        if h.len() != 40 && h.len() != 64 {
-            return None;
-        }
-        let mut raw = [0u8; 32];
-        for (i, pair) in h.chunks_exact(2).enumerate() {
-            let hi = (pair[0] as char).to_digit(16)?;
-            let lo = (pair[1] as char).to_digit(16)?;
-            raw[i] = (hi * 16 + lo) as u8;
-        }
-        Self::from_raw(&raw[..h.len() / 2])
+    pub fn from_hex(digits: &str) -> Option<Self> {
+        Self::from_raw(&hex::decode(digits)?)
     }
 
     /// Returns the raw bytes, 20 or 32.
@@ -154,10 +145,7 @@ impl ObjectId {
 
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for b in self.as_bytes() {
-            write!(f, "{b:02x}")?;
-        }
-        Ok(())
+        f.write_str(&hex::encode(self.as_bytes()))
     }
 }
 

@@ -12,7 +12,7 @@ mod memory;
 mod occurrence;
 mod weaker;
 
-pub use digest::{Digest, memory_text, of_all, remember};
+pub use digest::{Digest, forget, memory_text, of_all, remember};
 pub use file::{Problem, Sheet, parse, render};
 pub use memory::Memory;
 pub use occurrence::{Content, Occurrence};

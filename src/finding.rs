@@ -7,6 +7,7 @@
 pub mod listing;
 
 use crate::diff::{LineNo, ObjectId, RepoPath};
+use crate::hex;
 use crate::untrusted::Inert;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -597,11 +598,7 @@ impl Fingerprint {
         let folded = draft.quote.split_whitespace().collect::<Vec<_>>().join(" ");
         field(folded.as_bytes());
         field(&ordinal.to_le_bytes());
-        let mut hex = String::with_capacity(32);
-        for b in &hash.finalize()[..16] {
-            hex.push_str(&format!("{b:02x}"));
-        }
-        Self(hex)
+        Self(hex::encode(&hash.finalize()[..16]))
     }
 
     /// Returns the 32 hexadecimal digits.

@@ -16,6 +16,7 @@ use crate::diff::RepoPath;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Finding, Origin};
 use crate::git::Repo;
+use crate::hex;
 use crate::policy::{Policy, RulesPolicy};
 use crate::report::json;
 use crate::request::{Authority, CacheUse, Contract, Input, ReviewRequest, Source};
@@ -26,7 +27,6 @@ use crate::wire::judge as wire;
 use contract::TaskContract;
 use folder::{Folder, Way};
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use verdict::Weight;
@@ -214,11 +214,7 @@ impl<'a> Bench<'a> {
         let context::Inside { path, bytes } = context::inside(&self.ask.contract, &self.ask.root, &self.ask.root)
             .map_err(|why| (ErrorKind::Unusable, why))?;
         let contract = TaskContract::parse(&bytes).map_err(|why| (ErrorKind::ParseError, why))?;
-        let mut sha256 = String::with_capacity(64);
-        for b in Sha256::digest(&bytes) {
-            let _ = write!(sha256, "{b:02x}");
-        }
-        Ok(Task { contract, file: path, sha256 })
+        Ok(Task { contract, file: path, sha256: hex::encode(&Sha256::digest(&bytes)) })
     }
 
     /// Reviews what there is to review, and says what that comes to.

@@ -16,6 +16,7 @@ pub mod error;
 pub mod finding;
 pub mod forge;
 pub mod git;
+pub mod hex;
 pub mod history;
 pub mod hooks;
 pub mod http;

@@ -337,6 +337,8 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let may_remember = request.authority != Authority::Base && !decisions.is_empty();
     if may_remember {
         remembered::recall(world.env, top, world.now);
+    } else if request.authority == Authority::Base {
+        remembered::forget();
     }
     let states = decided::states(resolved.repo.as_ref(), &parts);
     let floor = Floor {

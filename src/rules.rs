@@ -623,10 +623,6 @@ impl RuleSet {
             field(name.as_bytes());
             field(content.as_bytes());
         }
-        hex(&hash.finalize()[..8])
+        crate::hex::encode(&hash.finalize()[..8])
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -5,6 +5,7 @@
 //! same change asks the same questions, and finds the answers that were submitted by the IDs of their questions.
 
 use super::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Schema};
+use crate::hex;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -84,5 +85,5 @@ fn text(prompt: &Prompt) -> String {
 /// Returns the ID of a question: it depends on every byte that is sent.
 fn id(prompt: &Prompt, schema: &Schema) -> String {
     let all = format!("{}\0{}\0{}", schema.name, prompt.system, text(prompt));
-    Sha256::digest(all.as_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect()
+    hex::encode(&Sha256::digest(all.as_bytes())[..8])
 }

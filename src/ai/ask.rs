@@ -2,6 +2,7 @@
 
 use super::quota::Quota;
 use crate::diff::{LineNo, RepoPath};
+use crate::hex;
 use crate::http;
 use crate::stop::Stop;
 use serde_json::Value;
@@ -20,7 +21,7 @@ pub struct Nonce(String);
 impl Nonce {
     /// Makes one from 16 random bytes.
     pub fn new(random: [u8; 16]) -> Self {
-        Self(random.iter().map(|b| format!("{b:02x}")).collect())
+        Self(hex::encode(&random))
     }
 
     /// Makes one that cannot be guessed.

@@ -10,6 +10,7 @@ use crate::ai::ask::{Lookup, Nonce, Prompt, Read, Schema, Subject};
 use crate::ai::tools;
 use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
+use crate::hex;
 use crate::request::Depth;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
@@ -128,7 +129,7 @@ impl Key {
     }
 
     fn file_name(&self) -> String {
-        hex(&self.0)
+        hex::encode(&self.0)
     }
 }
 
@@ -260,7 +261,7 @@ fn read_own(file: File) -> Option<Vec<u8>> {
 
 /// Writes an entry: a line with the checksum of the rest, and one JSON document.
 fn encode(key: &Key, nonce: &Nonce, kept: &Kept) -> Vec<u8> {
-    let read = kept.read.iter().map(|r| json!([hex(r.path.as_bytes()), r.first.get(), r.last.get()]));
+    let read = kept.read.iter().map(|r| json!([hex::encode(r.path.as_bytes()), r.first.get(), r.last.get()]));
     let body = json!({
         "key": key.file_name(),
         // In pieces, between which the nonce of whoever gets it is put.
@@ -271,13 +272,13 @@ fn encode(key: &Key, nonce: &Nonce, kept: &Kept) -> Vec<u8> {
         "model": kept.model,
     });
     let body = body.to_string();
-    format!("{MAGIC} {}\n{body}", hex(&Sha256::digest(&body))).into_bytes()
+    format!("{MAGIC} {}\n{body}", hex::encode(&Sha256::digest(&body))).into_bytes()
 }
 
 fn decode(bytes: &[u8], key: &Key, nonce: &Nonce) -> Option<Kept> {
     let (head, body) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
     let sum = head.strip_prefix(MAGIC)?.strip_prefix(' ')?;
-    if sum != hex(&Sha256::digest(body)) {
+    if sum != hex::encode(&Sha256::digest(body)) {
         return None;
     }
     let body: Value = serde_json::from_str(body).ok()?;
@@ -297,21 +298,21 @@ fn decode(bytes: &[u8], key: &Key, nonce: &Nonce) -> Option<Kept> {
 }
 
 fn lookup_to_json(lookup: &Lookup) -> Value {
-    let digest = hex(&lookup.digest);
+    let digest = hex::encode(&lookup.digest);
     match &lookup.subject {
         Subject::Call { name, arguments } => json!({"call": name, "arguments": arguments, "digest": digest}),
-        Subject::File(path) => json!({"file": hex(path.as_bytes()), "digest": digest}),
+        Subject::File(path) => json!({"file": hex::encode(path.as_bytes()), "digest": digest}),
         Subject::Tree => json!({"digest": digest}),
     }
 }
 
 fn lookup_of(value: &Value) -> Option<Lookup> {
-    let digest = bytes_of(value["digest"].as_str()?)?.try_into().ok()?;
+    let digest = hex::decode(value["digest"].as_str()?)?.try_into().ok()?;
     let subject = match (value.get("call"), value.get("file")) {
         (Some(name), None) => {
             Subject::Call { name: name.as_str()?.to_owned(), arguments: value.get("arguments")?.clone() }
         }
-        (None, Some(path)) => Subject::File(RepoPath::new(bytes_of(path.as_str()?)?)),
+        (None, Some(path)) => Subject::File(RepoPath::new(hex::decode(path.as_str()?)?)),
         (None, None) => Subject::Tree,
         (Some(_), Some(_)) => return None,
     };
@@ -320,15 +321,5 @@ fn lookup_of(value: &Value) -> Option<Lookup> {
 
 fn read_of(value: &Value) -> Option<Read> {
     let line = |i: usize| LineNo::new(u32::try_from(value[i].as_u64()?).ok()?);
-    Some(Read { path: RepoPath::new(bytes_of(value[0].as_str()?)?), first: line(1)?, last: line(2)? })
-}
-
-/// Reads bytes from hexadecimal digits.
-fn bytes_of(hex: &str) -> Option<Vec<u8>> {
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    hex.as_bytes().chunks(2).map(byte).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    Some(Read { path: RepoPath::new(hex::decode(value[0].as_str()?)?), first: line(1)?, last: line(2)? })
 }

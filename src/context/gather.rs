@@ -6,6 +6,7 @@ use super::{Allowed, Item, Reference, Ticket, Tracker, WantedIssue};
 use crate::ai::cache::Cache;
 use crate::ai::redact;
 use crate::env::Env;
+use crate::hex;
 use crate::policy::{ContextPolicy, Reads};
 use crate::request::CacheUse;
 use crate::rules::RuleSet;
@@ -301,7 +302,7 @@ fn reads(reference: &Reference) -> Option<Reads> {
 /// Returns the digest of a title and a text, in hexadecimal digits.
 pub(super) fn digest(title: &str, text: &str) -> String {
     let digest = Sha256::new().chain_update(title).chain_update([0]).chain_update(text).finalize();
-    digest.iter().map(|b| format!("{b:02x}")).collect()
+    hex::encode(&digest)
 }
 
 /// Runs work that may start local tasks, on a runtime of its own.

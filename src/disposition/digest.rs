@@ -1,9 +1,9 @@
 //! Salted digests of lines. A line can hold a secret, and the digest is committed: scrypt makes guessing expensive.
 
 use super::memory::Memory;
+use crate::hex;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -44,14 +44,14 @@ impl Digest {
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix("scrypt:")?.split(':');
         let cost = parts.next()?.parse().ok().filter(|cost| COSTS.contains(cost))?;
-        let (salt, hash) = (bytes(parts.next()?)?, bytes(parts.next()?)?);
+        let (salt, hash) = (hex::decode_array(parts.next()?)?, hex::decode_array(parts.next()?)?);
         parts.next().is_none().then_some(Self { cost, salt, hash })
     }
 }
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "scrypt:{}:{}:{}", self.cost, hex(&self.salt), hex(&self.hash))
+        write!(f, "scrypt:{}:{}:{}", self.cost, hex::encode(&self.salt), hex::encode(&self.hash))
     }
 }
 
@@ -112,6 +112,12 @@ static MEMORY: Mutex<Option<Memory>> = Mutex::new(None);
 /// Uses the hashes of earlier commands from now on, and keeps new ones.
 pub fn remember(memory: Memory) {
     *memorized() = Some(memory);
+}
+
+/// Forgets all hashes, so that none of an earlier command decides what a gate lets through.
+pub fn forget() {
+    *memorized() = None;
+    known().clear();
 }
 
 /// Returns the hashes to keep as text, if there are new ones.
@@ -184,30 +190,31 @@ fn work(inputs: &[HashInput], next: &AtomicUsize) {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, b| {
-        let _ = write!(text, "{b:02x}");
-        text
-    })
-}
-
-fn bytes(text: &str) -> Option<[u8; BYTES]> {
-    if text.len() != 2 * BYTES || !text.is_ascii() {
-        return None;
-    }
-    let mut out = [0; BYTES];
-    for (i, byte) in out.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
-    }
-    Some(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The hashes belong to the process, and each of these tests counts or replaces them.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn a_hash_of_an_earlier_command_holds_until_it_is_forgotten() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let salt = *b"forged or right.";
+        let input = HashInput::new(b"token", &salt, COST);
+        let mut memory = Memory::new([7; 32], 0);
+        memory.put(&input.bytes(), [0; BYTES]);
+        remember(memory);
+        let forged = Digest { hash: [0; BYTES], salt, cost: COST };
+        assert_eq!((prepare([(&forged, &b"token"[..])]), forged.is_of(b"token")), (0, true));
+        forget();
+        assert_eq!((prepare([(&forged, &b"token"[..])]), forged.is_of(b"token")), (1, false));
+        assert_eq!(memory_text(), None);
+    }
+
     #[test]
     fn each_hash_is_computed_once_in_a_run() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let salt = *b"each hash once..";
         let all = of_all(&[(b"a", salt), (b" a ", salt), (b"b", salt)]);
         assert!(all[0] == all[1] && all[0] != all[2]);

@@ -1,19 +1,19 @@
-//! Hashes of earlier commands on this machine, so that a command does not compute those of the one before again. Pure.
+//! Hashes that earlier commands on this machine computed, so that the next command does not compute them again. Pure.
 //!
-//! The inputs are named by an HMAC with a random key, since a name without a key would be a fast hash of lines that can hold a
-//! secret. The key stands beside the hashes: who reads the memory can guess lines as fast as with that hash. So it is for the
-//! user's private folder only, where the repository itself is as readable, and it ends after [`DAYS`].
+//! An HMAC with a random key names each input: a name without a key would be a fast hash of lines that can hold a secret.
+//! The key is stored with the hashes, so a reader of the memory can guess lines at the speed of that fast hash. Therefore
+//! the memory belongs in the user's private folder only, where the repository is as readable, and it expires after [`DAYS`].
 
-use sha2::{Digest as _, Sha256};
+use crate::hex;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Days after which the key and all hashes are forgotten.
 const DAYS: i64 = 30;
-/// Hashes that are kept: an entry of the user's cache has 1 MiB.
+/// Hashes in a memory, at most: an entry of the user's cache has 1 MiB.
 const MOST: usize = 8_000;
-/// The block size of SHA-256.
-const BLOCK: usize = 64;
 /// Bytes of a name and of a hash.
 const BYTES: usize = 16;
 /// The first line.
@@ -45,11 +45,13 @@ impl Memory {
     pub fn parse(text: &str, today: i64) -> Option<Self> {
         let mut lines = text.lines();
         let mut head = lines.next()?.strip_prefix(MAGIC)?.split_whitespace();
-        let (began, key) = (head.next()?.parse().ok()?, bytes(head.next()?)?);
+        let (began, key) = (head.next()?.parse().ok()?, hex::decode_array(head.next()?)?);
         if !(0..DAYS).contains(&(today - began)) {
             return None;
         }
-        let pair = |line: &str| line.split_once(' ').and_then(|(name, hash)| Some((bytes(name)?, bytes(hash)?)));
+        let pair = |line: &str| {
+            line.split_once(' ').and_then(|(name, hash)| Some((hex::decode_array(name)?, hex::decode_array(hash)?)))
+        };
         let hashes = lines.take(MOST).map(pair).collect::<Option<_>>()?;
         Some(Self { key, began, hashes, is_changed: false })
     }
@@ -59,57 +61,31 @@ impl Memory {
         if !std::mem::take(&mut self.is_changed) {
             return None;
         }
-        let mut text = format!("{MAGIC} {} {}\n", self.began, hex(&self.key));
+        let mut text = format!("{MAGIC} {} {}\n", self.began, hex::encode(&self.key));
         for (name, hash) in &self.hashes {
-            let _ = writeln!(text, "{} {}", hex(name), hex(hash));
+            let _ = writeln!(text, "{} {}", hex::encode(name), hex::encode(hash));
         }
         Some(text)
     }
 
     /// Returns the hash of an input.
     pub(super) fn get(&self, input: &[u8]) -> Option<[u8; BYTES]> {
-        self.hashes.get(&self.name(input)).copied()
+        self.hashes.get(&self.name(input)?).copied()
     }
 
     /// Keeps the hash of an input, as long as there is room.
     pub(super) fn put(&mut self, input: &[u8], hash: [u8; BYTES]) {
-        if self.hashes.len() < MOST {
-            self.hashes.insert(self.name(input), hash);
+        if let Some(name) = self.name(input).filter(|_| self.hashes.len() < MOST) {
+            self.hashes.insert(name, hash);
             self.is_changed = true;
         }
     }
 
-    /// Returns the first bytes of the HMAC-SHA256 of an input (RFC 2104).
-    fn name(&self, input: &[u8]) -> [u8; BYTES] {
-        let pad = |with: u8| {
-            let mut block = [with; BLOCK];
-            block.iter_mut().zip(self.key).for_each(|(byte, key)| *byte ^= key);
-            block
-        };
-        let inner = Sha256::new().chain_update(pad(0x36)).chain_update(input).finalize();
-        let outer = Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize();
-        let mut name = [0; BYTES];
-        name.copy_from_slice(&outer[..BYTES]);
-        name
+    /// Returns the first bytes of the HMAC-SHA256 of an input (RFC 2104), which takes keys of every length.
+    fn name(&self, input: &[u8]) -> Option<[u8; BYTES]> {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
+        mac.chain_update(input).finalize().into_bytes().first_chunk().copied()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, b| {
-        let _ = write!(text, "{b:02x}");
-        text
-    })
-}
-
-fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N || !text.is_ascii() {
-        return None;
-    }
-    let mut out = [0; N];
-    for (i, byte) in out.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
-    }
-    Some(out)
 }
 
 #[cfg(test)]
@@ -145,8 +121,8 @@ mod tests {
         // RFC 4231, test case 2, has a key of 4 bytes, which is padded with zeros.
         let mut key = [0; 32];
         key[..4].copy_from_slice(b"Jefe");
-        let name = Memory::new(key, 0).name(b"what do ya want for nothing?");
-        assert_eq!(hex(&name), "5bdcc146bf60754e6a042426089575c7");
+        let name = Memory::new(key, 0).name(b"what do ya want for nothing?").unwrap();
+        assert_eq!(hex::encode(&name), "5bdcc146bf60754e6a042426089575c7");
     }
 
     #[test]

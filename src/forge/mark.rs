@@ -3,6 +3,7 @@
 //! A mark is the last line of a comment and is not shown. It counts only in comments of the token's own account
 //! (see [`super::publish`]): anybody can write one.
 
+use crate::hex;
 use sha2::{Digest as _, Sha256};
 
 /// What every mark begins with; the number is the version of its form.
@@ -50,7 +51,7 @@ impl Mark {
     /// Makes the mark of a text, or of what counts of it.
     pub fn of(about: About, text: &str) -> Self {
         let hash = Sha256::digest(text.trim().as_bytes());
-        Self { about, digest: hash[..8].iter().map(|b| format!("{b:02x}")).collect() }
+        Self { about, digest: hex::encode(&hash[..8]) }
     }
 
     /// Puts the mark below its text.

@@ -10,6 +10,7 @@ use super::Account;
 use super::lines::{Lines, Spot};
 use super::mark::{About, By, Form, Mark};
 use crate::finding::{Decision, Disposition, Finding, Origin};
+use crate::hex;
 use crate::report::markdown::{self, Flavor, Withheld};
 use crate::review::Review;
 use crate::rounds::selection::Selection;
@@ -34,7 +35,7 @@ pub fn context(base: &str) -> String {
         return format!("claude-reviewer-{base}");
     }
     let start: String = base.chars().map(|c| if is_plain(c) { c } else { '-' }).take(MOST_OF_A_BASE - 9).collect();
-    let hash: String = Sha256::digest(base).iter().take(4).map(|b| format!("{b:02x}")).collect();
+    let hash = hex::encode(&Sha256::digest(base)[..4]);
     format!("claude-reviewer-{start}~{hash}")
 }
 

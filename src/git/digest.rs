@@ -5,6 +5,7 @@ use super::load::Reader;
 use super::{State, staged};
 use crate::diff::RepoPath;
 use crate::error::{Error, Result};
+use crate::hex;
 use sha2::Digest as _;
 
 /// Bytes of files that are read to tell.
@@ -54,7 +55,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Ok(hash.finalize()[..20].iter().map(|b| format!("{b:02x}")).collect())
+        Ok(hex::encode(&hash.finalize()[..20]))
     }
 }
 

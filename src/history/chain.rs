@@ -9,11 +9,11 @@
 //! its entry of `complete.json` as compact JSON with an empty `seal`, under the name `complete.json`. A link of a fix
 //! covers, under the name `fixes.json`, three lines: its number, `true` or `false` for `ended`, and `sha256`.
 
+use crate::hex;
 use crate::wire::fixing::FixLink;
 use crate::wire::stored::{STORED_VERSION, Seal, Sealed};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 
 /// A file that a head covers: its name, relative to the session, and its content.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +33,12 @@ pub(super) fn head(previous: Option<&str>, files: &[Covered<'_>]) -> String {
         hash.update(format!("{}\n{}\n", file.name, file.bytes.len()).as_bytes());
         hash.update(file.bytes);
     }
-    hex(&hash.finalize())
+    hex::encode(&hash.finalize())
 }
 
 /// Seals the files of a round.
 pub(super) fn seal(previous: Option<&str>, files: &[Covered<'_>]) -> Seal {
-    let sealed = |f: &Covered<'_>| Sealed { name: f.name.to_owned(), sha256: hex(&Sha256::digest(f.bytes)) };
+    let sealed = |f: &Covered<'_>| Sealed { name: f.name.to_owned(), sha256: hex::encode(&Sha256::digest(f.bytes)) };
     Seal {
         schema_version: STORED_VERSION,
         previous: previous.map(str::to_owned),
@@ -65,14 +65,7 @@ pub(super) fn link(link: &FixLink) -> String {
 
 /// Returns the SHA-256 of a fix as compact JSON.
 pub(super) fn of_fix(fix: &Value) -> String {
-    hex(&Sha256::digest(fix.to_string()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, b| {
-        let _ = write!(hex, "{b:02x}");
-        hex
-    })
+    hex::encode(&Sha256::digest(fix.to_string()))
 }
 
 #[cfg(test)]
@@ -84,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_head_is_what_sha256sum_makes_of_names_lengths_and_bytes() {
-        let by_hand = |text: &str| hex(&Sha256::digest(text.as_bytes()));
+        let by_hand = |text: &str| hex::encode(&Sha256::digest(text.as_bytes()));
         assert_eq!(head(None, &FILES), by_hand("request.json\n3\n{}\nchanges.diff\n0\n"));
         assert_eq!(head(Some("ab"), &FILES), by_hand("ab\nrequest.json\n3\n{}\nchanges.diff\n0\n"));
     }

@@ -8,6 +8,7 @@ use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL
 use super::trouble::{Result, Trouble};
 use super::{LATEST, SESSIONS, SessionId, Store, TMP, prune, pull_command};
 use crate::error::{self, Error};
+use crate::hex;
 use crate::review::{Record, Remote};
 use crate::wire;
 use crate::wire::stored::{
@@ -16,7 +17,6 @@ use crate::wire::stored::{
 use crate::wire::{Finding, Outcome, SourceKind, Verdict};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::fmt::Write as _;
 
 /// Bytes of a change that the disk is to have before the lock is taken.
 const LARGE: usize = 256 << 10;
@@ -75,10 +75,7 @@ pub(super) fn unique(what: &str) -> String {
     if getrandom::fill(&mut bytes).is_err() {
         bytes = fastrand::u64(..).to_le_bytes();
     }
-    bytes.iter().fold(format!("{what}-{}-", std::process::id()), |mut name, b| {
-        let _ = write!(name, "{b:02x}");
-        name
-    })
+    format!("{what}-{}-{}", std::process::id(), hex::encode(&bytes))
 }
 
 impl Store {

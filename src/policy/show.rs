@@ -239,7 +239,7 @@ fn backend(name: &str) -> String {
 
 /// Returns the first 16 hexadecimal digits of the hash of a text.
 fn short(text: &str) -> String {
-    let mut digest = super::trust::hex(text.as_bytes());
+    let mut digest = super::trust::sha256(text.as_bytes());
     digest.truncate(16);
     digest
 }

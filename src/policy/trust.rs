@@ -6,6 +6,7 @@
 
 use crate::env::Env;
 use crate::error::{Error, Result};
+use crate::hex;
 use sha2::{Digest as _, Sha256};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -116,21 +117,22 @@ impl Pins {
     }
 
     fn path(&self, top: &Path, content: &[u8]) -> PathBuf {
-        self.dir.join(format!("{}-{}", place(top), hex(content)))
+        self.dir.join(format!("{}-{}", place(top), sha256(content)))
     }
 }
 
 /// Returns the hash of the path of a worktree.
 fn place(top: &Path) -> String {
-    hex(canonical(top).as_os_str().as_encoded_bytes())
+    sha256(canonical(top).as_os_str().as_encoded_bytes())
 }
 
 fn canonical(top: &Path) -> PathBuf {
     std::fs::canonicalize(top).unwrap_or_else(|_| top.to_owned())
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+/// Returns the SHA-256 of bytes, hexadecimal.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hex::encode(&Sha256::digest(bytes))
 }
 
 #[cfg(unix)]

@@ -6,10 +6,10 @@ use crate::diff::{
     BinaryChange, Body, Entry, FileChange, Hunk, LineKind, LineNo, ObjectId, RepoPath, Side, TextChange, patch, unified,
 };
 use crate::error::Result;
+use crate::hex;
 use crate::policy::RulesPolicy;
 use crate::rules::{RuleSet, Scope};
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,11 +30,7 @@ pub struct Record {
 impl Record {
     /// Returns the SHA-256 of the text, hexadecimal.
     pub fn hash(&self) -> String {
-        let mut hex = String::with_capacity(64);
-        for b in Sha256::digest(&self.text) {
-            let _ = write!(hex, "{b:02x}");
-        }
-        hex
+        hex::encode(&Sha256::digest(&self.text))
     }
 
     /// Reads a record's text back: the files, each with the commit that it belongs to where there are several; `None`:

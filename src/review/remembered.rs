@@ -27,6 +27,11 @@ pub(crate) fn recall(env: &Env, top: Option<&Path>, now: Timestamp) {
     }
 }
 
+/// Forgets the hashes that this process has, before a review in gate mode: a server of agents can have recalled them.
+pub(crate) fn forget() {
+    disposition::forget();
+}
+
 /// Writes the hashes if there are new ones. A cache that cannot be written costs time, and nothing else.
 pub(crate) fn save(env: &Env, top: Option<&Path>) {
     let Some(text) = disposition::memory_text() else { return };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules in the order in which they may know each other: a module imports only what stands before it.
 const ORDER: &[&str] = &[
+    "hex",
     "shell",
     "untrusted",
     "env",

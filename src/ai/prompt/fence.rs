@@ -5,12 +5,13 @@
 //! in every run: a provider can take it from its cache.
 
 use crate::ai::redact::FENCE;
+use crate::hex;
 use sha2::{Digest as _, Sha256};
 
 /// Appends text inside a fence. `kind` is ours: it says what the text is.
 pub(super) fn fenced(kind: &str, text: &str, out: &mut String) {
     let digest = Sha256::new().chain_update(kind).chain_update([0]).chain_update(text).finalize();
-    let mark: String = digest[..16].iter().map(|b| format!("{b:02x}")).collect();
+    let mark = hex::encode(&digest[..16]);
     out.push_str(&format!("<{FENCE}-{mark} {kind}>\n"));
     out.push_str(text);
     if !text.ends_with('\n') {
