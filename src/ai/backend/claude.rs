@@ -127,7 +127,7 @@ impl Claude {
     ///
     /// # Errors
     ///
-    /// Returns `Setup` with a hint if it finds no program that may be run, or no temporary folder outside the repository.
+    /// Returns `Setup` with a hint if it finds no permitted program, or no temporary folder outside the repository.
     pub(super) fn open(policy: &policy::Backend, env: &Env, repo_top: Option<&Path>) -> Result<Self, Failure> {
         let name = policy.path.as_deref().unwrap_or("claude");
         let path = process::find_program(name, env, repo_top).map_err(|e| {
