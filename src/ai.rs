@@ -38,7 +38,7 @@ use std::time::Duration;
 /// Results of the models in a review, except their findings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Models {
-    /// Names of the configured backends, in the order of the policy.
+    /// Names of the backends that were selected for the review, in the order of the policy.
     pub asked: Vec<String>,
     /// True if the change has content for a model, even if no backend was asked. Set only if the policy or the request
     /// names a backend.

@@ -4,7 +4,6 @@ use crate::policy::{BackendKind, Price};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// The list of prices.
 const PRICES: &str = include_str!("price/prices.toml");
 
 /// The prices of one provider.

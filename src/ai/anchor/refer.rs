@@ -121,7 +121,6 @@ impl Usage<'_> {
     }
 }
 
-/// Returns the folder of a file.
 fn folder(path: &RepoPath) -> &[u8] {
     let path = path.as_bytes();
     path.iter().rposition(|b| *b == b'/').map_or(&[], |end| &path[..end])

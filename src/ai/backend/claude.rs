@@ -46,7 +46,7 @@ const MAX_STDERR: usize = 16 << 10;
 pub(super) const TURNS: u32 = 8;
 /// Turns of a model with tools, at most.
 pub(super) const TURNS_AROUND: u32 = 48;
-/// Requests below which it gets no tools: one for a tool call and one for the answer, with one to spare.
+/// Requests below which it gets no tools: one for a tool call and one for the answer, at least.
 const LEAST_AROUND: u32 = 3;
 /// Snapshots that are kept. The requests of a run use the same tree, or a few trees in succession.
 const KEPT: usize = 2;

@@ -85,7 +85,7 @@ pub(super) struct Talk<'a> {
     /// Response schema; `None` if this request does not set it.
     pub(super) schema: Option<&'a Schema>,
     pub(super) tools: Tools,
-    /// True if the tools include those that change files.
+    /// True if the tools include tools that change files.
     pub(super) is_editable: bool,
     /// Turns after the prompt.
     pub(super) turns: &'a [Turn],

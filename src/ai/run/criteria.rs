@@ -97,7 +97,7 @@ fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
 type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
 
 impl<'a> Session<'a> {
-    /// Asks every team about every chunk. Asks nothing if there are no criteria.
+    /// Asks every team about every chunk. Sends no request without criteria.
     pub(super) async fn judged(&self, teams: &[Team<'a>]) -> Votes {
         let mut votes = Votes::default();
         let mut asked: FuturesUnordered<_> = teams
