@@ -1,8 +1,8 @@
-//! The model reviewer: the change in, claims that were checked against it out.
+//! The model reviewer: takes a change and returns the claims of models that were checked against it.
 //!
-//! Models make claims; this module asks them well, and believes nothing. `material` is what may be shown,
-//! `plan` cuts it into chunks, `prompt` puts a chunk into words, `backend` asks, `reply` reads the answer,
-//! `anchor` finds each claim again in the change. Nothing of a provider is known outside of `backend`.
+//! Models make claims, and no claim is trusted unchecked. `material` holds the content that models may receive, `plan`
+//! cuts it into chunks, `prompt` renders a chunk as a prompt, `backend` sends it, `reply` parses the answer, and
+//! `anchor` places each claim on a line of the change. Only `backend` depends on a provider.
 
 pub mod agent;
 pub mod anchor;
@@ -35,59 +35,60 @@ use crate::finding::Severity;
 use ask::{Cause, Spent};
 use std::time::Duration;
 
-/// What models did for a review, besides their findings.
+/// Results of the models in a review, except their findings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Models {
-    /// The backends that were to look, by name, in the order of the policy.
+    /// Names of the backends that were selected for the review, in the order of the policy.
     pub asked: Vec<String>,
-    /// Something of the change was for a model to see, whether or not one was asked; known only where policy or the
-    /// request names one.
+    /// True if the change has content for a model, even if no backend was asked. Set only if the policy or the request
+    /// names a backend.
     pub owed: bool,
     pub usage: Vec<Usage>,
     pub dropped: Vec<Dropped>,
-    /// `None` unless design documents were given and a model spoke of them.
+    /// `None` unless design documents were given and a model commented on them.
     pub compliance: Option<Compliance>,
     pub missing: Vec<Missing>,
-    /// What models say of the change as a whole: their opinion, which decides nothing.
+    /// Opinions of models about the change as a whole. They do not affect the verdict.
     pub opinions: Vec<Opinion>,
-    /// Why questions have no answer, for whoever thinks of asking again.
+    /// Failures of requests, from which [`Retry`] is derived.
     pub setbacks: Vec<Setback>,
-    /// Which documents of conventions were looked for, where there is none of them; `None` where a model had some, or
-    /// none was asked.
+    /// Names of the convention documents that were searched for, if none exists. `None` if a model received conventions
+    /// or no model was asked.
     pub no_conventions: Option<String>,
-    /// How each criterion of the contract stands, in its order; empty unless one was given and somebody was asked.
+    /// State of each criterion of the contract, in its order. Empty unless a contract was given and a backend was
+    /// asked.
     pub criteria: Vec<Judged>,
 }
 
-/// How a criterion of a contract stands.
+/// The state of one criterion of a contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
     pub id: String,
-    /// `None`: it could not be decided.
+    /// `None` if it could not be decided.
     pub met: Option<bool>,
-    /// A model's words, or ours where nobody's are good enough. Secrets masked.
+    /// Reason from a model, or a generated one if no model gave a usable reason. Secrets are masked.
     pub reason: String,
-    /// Lines of the change that were found again; there are some whenever `met` is `Some(true)`.
+    /// Lines of the change that support the decision. Always present if `met` is `Some(true)`.
     pub evidence: Option<Spot>,
-    /// Whose word it is.
+    /// Name of the backend that decided.
     pub backend: Option<String>,
 }
 
-/// Lines of the change, as they were shown.
+/// Lines of the change, in the form that the model received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
     pub file: RepoPath,
-    /// The first line, on the new side; `None`: it was removed.
+    /// First line on the new side; `None` for a removed line.
     pub line: Option<LineNo>,
     pub quote: String,
 }
 
-/// A question that has no answer.
+/// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setback {
     pub backend: String,
     pub cause: ask::Cause,
-    /// When the provider says that it makes sense to ask again.
+    /// Delay after which the provider accepts another request.
     pub retry_after: Option<Duration>,
 }
 
@@ -97,20 +98,20 @@ impl Setback {
     }
 }
 
-/// Whether asking again later can help, told by the reasons why questions have no answer; never by anybody's words.
+/// Whether a retry can succeed. Derived from the typed causes of the failures, never from the text of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     pub retryable: bool,
-    /// Seconds, where a provider says how long.
+    /// Seconds until a retry, if a provider gave a delay.
     pub after: Option<u64>,
 }
 
 impl Retry {
-    /// Finds out from what keeps questions from an answer.
+    /// Derives the advice from the failures.
     pub fn of(setbacks: &[Setback]) -> Self {
         let passes = |s: &&Setback| match s.cause {
             Cause::Unreachable | Cause::TimedOut | Cause::Malformed | Cause::CutOff => true,
-            // A limit passes by itself; a bad key does not.
+            // A rate limit ends by itself; an invalid key does not.
             Cause::Refused => s.retry_after.is_some(),
             Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped | Cause::Limit => false,
         };
@@ -119,7 +120,7 @@ impl Retry {
         Self { retryable: setbacks.iter().any(|s| passes(&s)), after }
     }
 
-    /// Says to whoever asked what these two fields mean: a sentence or two, and nothing that one of them denies.
+    /// Returns one or two sentences that explain the two fields to the caller.
     pub fn words(self) -> String {
         match self {
             Self { retryable: true, after: Some(s) } => {
@@ -139,7 +140,7 @@ impl Retry {
 }
 
 impl Models {
-    /// Puts everything in an order that does not depend on who answered first, and drops repeats.
+    /// Sorts all lists, so that the order of the answers does not matter, and removes duplicates.
     fn tidy(&mut self) {
         let asked = &self.asked;
         self.usage.sort_by_key(|u| asked.iter().position(|name| *name == u.backend));
@@ -155,31 +156,31 @@ impl Models {
     }
 }
 
-/// What a model says of a part of the change as a whole.
+/// A model's opinion of a part of the change as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Opinion {
     pub backend: String,
-    /// Foreign text, secrets masked.
+    /// Untrusted text with secrets masked.
     pub text: String,
 }
 
-/// What one backend was asked, and what it cost.
+/// Requests to one backend, and their cost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     pub backend: String,
-    /// In the provider's words; empty where none answered.
+    /// Model name from the provider; empty if no request was answered.
     pub model: String,
-    /// Cost from the provider, else from the policy's prices; `None` where neither names one.
+    /// The cost is from the provider, or else from the prices in the policy; `None` if neither has it.
     pub spent: Spent,
-    /// Questions that were answered from the cache.
+    /// Requests that were answered from the cache.
     pub from_cache: u64,
-    /// Questions without an answer that counts.
+    /// Requests without a usable answer.
     pub failed: u64,
-    /// From the first question to the last answer.
+    /// Time from the first request to the last answer.
     pub duration: Duration,
 }
 
-/// A claim that could not be tied to the change.
+/// A claim that could not be anchored to the change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dropped {
     pub backend: String,
@@ -187,14 +188,14 @@ pub struct Dropped {
     pub why: &'static str,
 }
 
-/// What models say of the change against the documents that were given.
+/// Compliance of the change with the given documents, as models judge it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compliance {
     pub follows: bool,
     pub violations: Vec<Violation>,
 }
 
-/// Where the change leaves the design, in a model's words.
+/// A violation of the design, as a model describes it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     pub issue: String,
@@ -205,7 +206,7 @@ pub struct Violation {
     pub recommendation: Option<String>,
 }
 
-/// What a document asks for and the change lacks, in a model's words.
+/// A requirement of a document that the change does not meet, as a model describes it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Missing {
     pub requirement: String,
@@ -214,13 +215,14 @@ pub struct Missing {
     pub severity: Severity,
 }
 
-/// Answers in place of a backend's: for the program's test of itself. `NONCE` in them stands for the nonce of the run.
+/// Fixed answers that replace those of a backend in the self-test of the program. `NONCE` in them is replaced by the
+/// nonce of the run.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// What is said where a review is asked for, and where a verdict on a claim is.
+    /// Answers to the review prompt and to the prompt that verifies a claim.
     pub review: String,
     pub verdict: String,
-    /// What was read, as a tool log would show it.
+    /// Entries of the tool log.
     pub read: Vec<ask::Read>,
 }
 

@@ -1,8 +1,8 @@
-//! The author's own agent in place of a backend: it is handed the questions of a review, and its answers are treated as
-//! those of any model.
+//! The agent of the author in place of a backend: it receives the questions of a review, and its answers are treated
+//! like those from a model.
 //!
-//! Nothing waits for the agent. A first run collects the questions, and every answer is missing. A later run over the
-//! same change asks the same questions, and finds the answers that were submitted by the IDs of their questions.
+//! The run does not wait for the agent. A first run collects the questions, and every answer is missing. A later run
+//! over the same change asks the same questions, and finds the submitted answers by the IDs of their questions.
 
 use super::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Schema};
 use crate::hex;
@@ -11,12 +11,12 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The name under which it reviews. No backend of a policy can have it.
+/// Name of the reviewer. No backend of a policy can have it.
 pub const NAME: &str = "agent:author";
-/// Bytes of prompt of one question: what a tool of MCP can hand over at once.
+/// Bytes of the prompt of one question, at most: the amount that an MCP tool can return at once.
 pub(super) const CAPACITY: usize = 60_000;
 
-/// What the agent is asked, and what it submitted.
+/// The questions for the agent, and its submitted answers.
 #[derive(Debug)]
 pub struct Agent {
     nonce: Nonce,
@@ -29,10 +29,10 @@ pub struct Agent {
 pub struct Question {
     /// The same in every run over the same change: 16 hexadecimal digits.
     pub id: String,
-    /// True if it asks whether a claim holds; false if it asks for a review of a part.
+    /// True if it asks whether a claim is correct; false if it asks for a review of a part.
     pub is_about_a_claim: bool,
     pub instructions: &'static str,
-    /// The JSON schema of the answer.
+    /// JSON schema of the answer.
     pub schema: Value,
     /// The change and the task.
     pub text: String,
@@ -40,7 +40,8 @@ pub struct Question {
 }
 
 impl Agent {
-    /// Takes the answers that were submitted, by the IDs of their questions. `nonce`: what each of them repeats.
+    /// Creates an agent with its submitted answers, by the IDs of their questions. `nonce` is the nonce that each
+    /// answer must repeat.
     pub fn new(nonce: Nonce, answers: BTreeMap<String, String>) -> Self {
         Self { nonce, answers, asked: Mutex::default() }
     }
@@ -54,7 +55,7 @@ impl Agent {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes a question, and returns the answer that was submitted to it.
+    /// Records a question, and returns the submitted answer.
     pub(super) fn answer(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
         let id = id(ask.prompt, ask.schema);
         let answer = self.answers.get(&id);
@@ -82,7 +83,7 @@ fn text(prompt: &Prompt) -> String {
     parts.join("\n\n")
 }
 
-/// Returns the ID of a question: it depends on every byte that is sent.
+/// Returns the ID of a question, which depends on every byte of the prompt.
 fn id(prompt: &Prompt, schema: &Schema) -> String {
     let all = format!("{}\0{}\0{}", schema.name, prompt.system, text(prompt));
     hex::encode(&Sha256::digest(all.as_bytes())[..8])

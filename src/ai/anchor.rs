@@ -1,7 +1,7 @@
-//! Finds claims again in the change. Pure.
+//! Anchors claims to the change. Pure.
 //!
-//! A claim becomes a [`Candidate`] only where its quote or its line stands in what was shown; what supports it
-//! decides how far it is believed, and nothing that the model says of itself does.
+//! A claim becomes a [`Candidate`] only if its quote or its line is in the text sent to the model. Its confidence
+//! follows from the evidence, and never from the model's own statements about it.
 
 mod also;
 mod cite;
@@ -38,23 +38,23 @@ use std::fmt::Debug;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a reply was asked about.
+/// The input of the request that a reply answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     pub group: &'a Group,
-    /// What of the group was shown.
+    /// The part of the group that the model received.
     pub chunk: &'a Chunk,
-    /// The conventions that the model was given.
+    /// Convention documents that the model received.
     pub conventions: &'a [Document],
-    /// The other documents that it was given.
+    /// Other documents that the model received.
     pub documents: &'a [Document],
-    /// The tickets and pages that it was given.
+    /// Tickets and pages that the model received.
     pub tickets: &'a [Document],
-    /// What it read with tools, as our own log tells.
+    /// Lines that the model read through tools, from the log of this process.
     pub read: &'a [Read],
     /// The backend's configured name.
     pub backend: &'a str,
-    /// For masking what a claim says.
+    /// Rules that mask secrets in the text of a claim.
     pub rules: &'a RuleSet,
     /// The tree under review; `None` for a patch or files outside a repository.
     pub tree: Option<&'a dyn Files>,
@@ -62,11 +62,13 @@ pub struct Context<'a> {
 
 /// The files of the tree under review, as models see them.
 pub trait Files: Debug {
-    /// Returns the text of a file, with secrets replaced and hidden characters visible. `None`: it cannot be shown.
+    /// Returns the text of a file with secrets replaced and hidden characters made visible. Returns `None` if the file
+    /// cannot be shown.
     fn text(&self, path: &RepoPath) -> Option<Rc<str>>;
     /// Returns the paths of all files, in byte order.
     fn paths(&self) -> &[RepoPath];
-    /// Returns the definitions and imports of a file. `None`: it cannot be shown, or its language has no grammar.
+    /// Returns the definitions and imports of a file. Returns `None` if it cannot be shown or its language has no
+    /// grammar.
     fn symbols(&self, path: &RepoPath) -> Option<Arc<Symbols>> {
         Symbols::read(path, self.text(path)?.as_bytes()).map(Arc::new)
     }
@@ -86,28 +88,29 @@ impl Files for Tree<'_> {
     }
 }
 
-/// What became of a claim.
+/// The result of anchoring a claim.
 #[derive(Clone, Debug)]
 pub enum Anchored {
     Candidate(Box<Candidate>),
-    /// True or not, it is not about the change: unchanged code, a file that is not part of it.
+    /// The claim is not about the change, whether it is true or not: it concerns unchanged code, or a file outside the
+    /// change.
     Remark {
         file: Option<RepoPath>,
         line: Option<LineNo>,
         text: String,
     },
-    /// Tied to nothing; said with `-v`, and counted.
+    /// The claim could not be anchored. It is counted, and printed with `-v`.
     Dropped {
         claim: String,
         why: &'static str,
     },
 }
 
-/// A claim with a place in the change.
+/// A claim that is anchored to the change.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub draft: Draft,
-    /// Position of the [`Group`] it is about: groups may have the same commit, or none.
+    /// Position of its [`Group`]. The commit cannot replace it: several groups may have the same commit, or none.
     pub group: usize,
     pub commit: Option<ObjectId>,
     /// The backend's configured name.
@@ -115,35 +118,35 @@ pub struct Candidate {
     pub quoted: Quoted,
     /// Tool calls that read the lines.
     pub evidence: Vec<Evidence>,
-    /// Why another look refuted it.
+    /// Reason why a second request refuted it.
     pub disputed: Option<String>,
-    /// The test that shows it.
+    /// Test that reproduces it.
     pub reproduction: Option<Reproduction>,
-    /// What has to be said about how it was read (an unknown severity).
+    /// Messages about how the claim was parsed, such as an unknown severity.
     pub notes: Vec<String>,
 }
 
 impl Candidate {
-    /// Returns the severity: a listed weakness is critical if the claim is tied to its lines.
+    /// Returns the severity. A listed weakness is critical if the claim is anchored to its lines by a quote.
     pub fn severity(&self) -> Severity {
         seal::severity(&self.draft, self.quoted >= Quoted::AsNumbered)
     }
 }
 
-/// How well the quote of a claim fits the change.
+/// How well the quote of a claim matches the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quoted {
-    /// There is none, it is ambiguous, or merely similar.
+    /// The quote is missing, ambiguous, or only similar to the line.
     Loosely,
-    /// Equal, on the line with the claimed number, and others like it are nearby; or a part of the line with the
-    /// claimed number, or of one changed line only. Medium, and no more unless another backend names the same line.
+    /// The quote equals the line with the claimed number, but equal lines are nearby. Or it is a part of the line with
+    /// the claimed number, or of only one changed line. Medium confidence, unless another backend names the same line.
     AsNumbered,
-    /// Equal up to white space, typographic characters and a diff marker, and in no other line that may be meant.
+    /// The quote equals the line, except for white space, typographic characters and a diff marker. No other line can
+    /// be meant.
     Exactly,
 }
 
-/// Finds every claim of a reply again in the change: its findings, its design violations, its missing requirements.
-/// What the reply says beside them is a remark.
+/// Anchors each finding, design violation and missing requirement of a reply. The notes of the reply become remarks.
 pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {
     let mut drafter = Drafter::new(*cx);
     let mut out: Vec<Anchored> = reply.findings.iter().map(|claim| drafter.anchor(claim)).collect();
@@ -155,7 +158,8 @@ pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {
     out
 }
 
-/// Returns what a reply says of the change against the documents, for the report: what cites a place that exists.
+/// Returns the compliance statement and the missing requirements of a reply, for the report. Omits an entry whose
+/// citation does not exist.
 pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<Missing>) {
     let clean = |text: &str| text::clean(cx.rules, text, text::BODY);
     let severity = |said: &str| draft::severity(said).0;

@@ -1,4 +1,4 @@
-//! A question to a backend, and what can come back. Data only.
+//! A question to a backend, and the possible results. Data only.
 
 use super::quota::Quota;
 use crate::diff::{LineNo, RepoPath};
@@ -10,31 +10,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// When a question ends: at its deadline or with the run.
+/// The end of a question: at its deadline or with the run.
 pub use http::Limits as Until;
 
-/// The mark of one run: fences carry it, and a reply must repeat it. 32 hexadecimal digits, not to be guessed
-/// by who wrote the change.
+/// A random mark of one run that a reply must repeat. It has 32 hexadecimal digits, so the author of the change cannot
+/// guess it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nonce(String);
 
 impl Nonce {
-    /// Makes one from 16 random bytes.
+    /// Builds a nonce from 16 random bytes.
     pub fn new(random: [u8; 16]) -> Self {
         Self(hex::encode(&random))
     }
 
-    /// Makes one that cannot be guessed.
+    /// Generates a random nonce.
     pub fn random() -> Self {
         let mut random = [0; 16];
         if getrandom::fill(&mut random).is_err() {
-            // No entropy: the clock and addresses of memory are worse, but the author of the change does not know them.
+            // Without entropy, fall back to a generator seeded from the clock and memory addresses, which the author of
+            // the change does not know.
             random.iter_mut().for_each(|b| *b = fastrand::u8(..));
         }
         Self::new(random)
     }
 
-    /// Reads 32 lowercase hexadecimal digits.
+    /// Parses 32 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         (text.len() == 32 && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
@@ -46,19 +47,19 @@ impl Nonce {
     }
 }
 
-/// What a backend is told, in the order in which it is sent. What changes least comes first, so that providers
-/// can cache the front.
+/// The parts of a prompt, in the order in which they are sent. The least variable part comes first, so that providers
+/// can cache the prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    /// Instructions; a template without anything of the run.
+    /// Instructions; a constant template.
     pub system: &'static str,
-    /// The run's context (conventions, documents, the request): the same for all requests of a run. May be empty.
+    /// Context of the run (conventions, documents, the request), the same for all its requests. May be empty.
     pub context: String,
     /// The files of the whole change.
     pub manifest: Manifest,
-    /// The part of the change: the same for all lenses.
+    /// The part of the change, the same for all lenses.
     pub chunk: String,
-    /// What to do with it; its last line is `nonce: VALUE`.
+    /// Task for this request; its last line is `nonce: VALUE`.
     pub task: String,
     pub nonce: Nonce,
 }
@@ -66,50 +67,51 @@ pub struct Prompt {
 /// The list of the files of the whole change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// As it is sent; may be empty.
+    /// Rendered list; may be empty.
     pub text: String,
-    /// Its paths. A cached answer is valid for a manifest with the same paths: the counts of other files do not matter.
+    /// Paths in the list. A cached answer is valid for any manifest with the same paths, because the line counts of
+    /// other files do not matter.
     pub key: String,
 }
 
-/// The form of an answer.
+/// The schema of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema {
-    /// `review`, `verdict`.
+    /// `review`, `verdict` or similar.
     pub name: &'static str,
-    /// JSON Schema of the strict kind: every property required, no others allowed, optional ones nullable.
+    /// Strict JSON Schema: every property required, no additional properties, optional ones nullable.
     pub value: serde_json::Value,
 }
 
-/// A second try at an answer that could not be read.
+/// A request to repair an invalid answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// What came back, capped.
+    /// The invalid answer, truncated.
     pub reply: String,
-    /// What is wrong with it.
+    /// Problem with the answer.
     pub problem: String,
 }
 
-/// A question.
+/// A question to a backend.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     pub prompt: &'a Prompt,
     pub schema: &'a Schema,
     pub repair: Option<&'a Repair>,
-    /// When an answer is too late.
+    /// Deadline of the answer.
     pub deadline: Instant,
-    /// Until when a backend that limits its rate is asked again; not after the deadline.
+    /// Time until which rate-limited requests are retried; at or before the deadline.
     pub patience: Instant,
-    /// What is left to spend, USD; for programs that can hold themselves to it.
+    /// Remaining budget in USD, for programs that can enforce it.
     pub budget_usd: Option<f64>,
-    /// What the question may spend; every round trip is reserved here.
+    /// Quota of the question, from which every round trip is reserved.
     pub quota: &'a Quota<'a>,
     pub stop: &'a Stop,
-    /// Set when the answer begins, where the backend streams it.
+    /// Set when the answer begins, if the backend streams it.
     pub begun: Option<&'a Begun>,
 }
 
-/// Set when an answer begins: from then on the provider's cache has the front of the prompt.
+/// A flag that is set when an answer begins. From then on the provider's cache contains the prefix of the prompt.
 #[derive(Debug, Default)]
 pub struct Begun {
     is_set: AtomicBool,
@@ -117,13 +119,13 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Wakes all that wait.
+    /// Sets the flag and wakes all waiting tasks.
     pub fn set(&self) {
         self.is_set.store(true, Ordering::Release);
         self.notify.notify_waiters();
     }
 
-    /// Waits until it is set.
+    /// Waits until the flag is set.
     pub async fn wait(&self) {
         let notified = self.notify.notified();
         if !self.is_set.load(Ordering::Acquire) {
@@ -132,55 +134,57 @@ impl Begun {
     }
 }
 
-/// What came back.
+/// The answer of a backend.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// The reply's text: one JSON document, if the backend did as it was told.
+    /// Text of the reply: one JSON document, if the backend followed the instructions.
     pub text: String,
     pub usage: Spent,
-    /// What the backend read with tools, as our own log or the program's events tell; never as the reply claims.
+    /// Lines that the backend read with tools, from the log of this process or the events of the program. Never from
+    /// the reply itself.
     pub read: Vec<Read>,
     pub lookups: Lookups,
-    /// The model that answered, in its provider's words.
+    /// Model name from the provider.
     pub model: String,
 }
 
-/// What a model looked up while it answered.
+/// The lookups of a model during an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lookups {
-    /// In order.
+    /// Lookups in order.
     pub all: Vec<Lookup>,
-    /// The answer must not be kept: a result matches the rules about prompt injection, or a lookup cannot be repeated.
+    /// True if the answer must not be cached: a result matches the rules about prompt injection, or a lookup cannot be
+    /// repeated.
     pub is_unfit: bool,
 }
 
 impl Lookups {
-    /// Adds those of a further request.
+    /// Adds the lookups of a further request.
     pub fn append(&mut self, mut other: Self) {
         self.all.append(&mut other.all);
         self.is_unfit |= other.is_unfit;
     }
 }
 
-/// Something that a model looked up, and the digest of what it got.
+/// A lookup of a model, with the digest of its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
     pub subject: Subject,
     pub digest: [u8; 32],
 }
 
-/// What is looked up.
+/// The subject of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A call of one of our tools, as the model sent it.
+    /// A call of a tool of this program, as the model sent it.
     Call { name: String, arguments: Value },
-    /// The text of a file, by a program that reads a copy of the tree.
+    /// The text of a file, read by a program from a copy of the tree.
     File(RepoPath),
-    /// Anything in the tree, by such a program.
+    /// Any part of the tree, read by such a program.
     Tree,
 }
 
-/// Lines that a tool call showed to the model: of a file of the tree under review.
+/// Lines of a file of the tree under review that a tool call returned to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
     pub path: RepoPath,
@@ -188,24 +192,24 @@ pub struct Read {
     pub last: LineNo,
 }
 
-/// What requests cost.
+/// The usage and cost of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Requests that were sent, retries included.
+    /// Requests that were sent, including retries.
     pub requests: u64,
-    /// Tokens in, those from the provider's cache included.
+    /// Input tokens, including those from the provider's cache.
     pub input_tokens: u64,
-    /// Of these, from the provider's cache.
+    /// Input tokens from the provider's cache.
     pub cached_tokens: u64,
-    /// Of the tokens in, those that the provider wrote to its cache.
+    /// Input tokens that the provider wrote to its cache.
     pub written_tokens: u64,
     pub output_tokens: u64,
-    /// As the provider reports it; `None`: it does not.
+    /// Cost that the provider reports; `None` if it reports none.
     pub cost_usd: Option<f64>,
 }
 
 impl Spent {
-    /// Adds what another request cost.
+    /// Adds the usage of another request.
     pub fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.input_tokens += other.input_tokens;
@@ -219,52 +223,52 @@ impl Spent {
     }
 }
 
-/// Why there is no answer. Its text goes to people: one line, no key, no more than a little of what a server said.
+/// The failure of a question. Its message is one line without keys, and contains at most a short excerpt from a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     pub cause: Cause,
-    /// A lowercase fragment without the backend's name: `429 Too Many Requests; retry after 3600 s`.
+    /// A lowercase fragment without the backend's name, such as `429 Too Many Requests; retry after 3600 s`.
     pub message: String,
-    /// What to do about it, where something can be done.
+    /// A suggestion for the user, if there is one.
     pub hint: Option<String>,
-    /// When the provider says that it makes sense to ask again.
+    /// Delay after which the provider accepts another request.
     pub retry_after: Option<Duration>,
-    /// What was spent all the same.
+    /// Usage despite the failure.
     pub usage: Box<Spent>,
 }
 
 /// The kinds of failure that callers handle differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It cannot be asked at all: no program, no key, no model, a flag it does not know.
+    /// The backend cannot be used: a missing program, key or model, or an unsupported option.
     Setup,
-    /// It could not be reached, or broke off.
+    /// The backend could not be reached, or the connection was lost.
     Unreachable,
-    /// It said no: a bad key, no credit, a rate limit.
+    /// The backend rejected the request: an invalid key, no credit, a rate limit.
     Refused,
-    /// The request is too large for the model: smaller parts may do.
+    /// The request is too large for the model. Smaller chunks may help.
     TooLarge,
-    /// It stopped before it was done (its output limit): smaller parts may do.
+    /// The answer was truncated at the output limit. Smaller chunks may help.
     CutOff,
-    /// It would not answer (a refusal, a content filter).
+    /// The model declined to answer (a refusal, a content filter).
     Declined,
     /// The response is malformed.
     Malformed,
     /// The deadline passed.
     TimedOut,
-    /// The run was ended.
+    /// The run was stopped.
     Stopped,
-    /// A limit of the run would be passed; the message names it.
+    /// A limit of the run would be exceeded. The message names it.
     Limit,
 }
 
 impl Failure {
-    /// Makes a failure that cost nothing.
+    /// Builds a failure without usage.
     pub fn new(cause: Cause, message: impl Into<String>) -> Self {
         Self { cause, message: message.into(), hint: None, retry_after: None, usage: Box::default() }
     }
 
-    /// Adds what to do about it.
+    /// Adds a suggestion for the user.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -1,8 +1,8 @@
-//! Asks models: a question in, the text of an answer out, or a [`Failure`] that says why there is none.
+//! Sends requests to models. Each request returns the text of an answer, or a [`Failure`] with the reason.
 //!
-//! Every provider is one file that knows its words, and one line in [`DIALECTS`]; how a request is sent, tried
-//! again and given up is the same for all of them (`crate::http`), and so is the conversation with tools
-//! (`talk`). The Claude Code command line stands beside them (`claude`). Nothing here believes an answer.
+//! Each provider has one file with its wire format, and one entry in [`DIALECTS`]. Sending, retries and deadlines
+//! (`crate::http`) and the conversation with tools (`talk`) are the same for all of them. The Claude Code command line
+//! (`claude`) is a separate implementation. No answer is trusted here.
 
 mod anthropic;
 mod claude;
@@ -28,14 +28,14 @@ use std::path::Path;
 use std::time::Instant;
 use talk::Dialect;
 
-/// The providers that are spoken to over HTTP.
+/// The providers with an HTTP API.
 static DIALECTS: [(BackendKind, &Dialect); 3] = [
     (BackendKind::Anthropic, &anthropic::DIALECT),
     (BackendKind::Google, &google::DIALECT),
     (BackendKind::OpenAi, &openai::DIALECT),
 ];
 
-/// Something that answers questions, as policy configures it. Shared by all requests of a run.
+/// A model provider as configured in the policy. Shared by all requests of a run.
 #[derive(Debug)]
 pub struct Backend {
     name: String,
@@ -43,7 +43,7 @@ pub struct Backend {
     speaker: Speaker,
 }
 
-/// How it is spoken to.
+/// The transport of a backend.
 #[derive(Debug)]
 enum Speaker {
     Http(Box<http::Http>),
@@ -51,13 +51,13 @@ enum Speaker {
 }
 
 impl Backend {
-    /// Makes a backend ready to be asked. Opens no connection and runs no program.
+    /// Sets up a backend. Opens no connection and runs no program.
     ///
-    /// `repo_top` is the top of the repository under review: no program inside of it is ever run.
+    /// `repo_top` is the root of the repository under review. No program inside it is ever run.
     ///
     /// # Errors
     ///
-    /// `Setup`, with what to set: a withheld backend, a missing key or program, a proxy that cannot be used.
+    /// Returns `Setup`, with a hint about the setting: a withheld backend, a missing key or program, an unusable proxy.
     pub fn open(policy: &policy::Backend, env: &Env, repo_top: Option<&Path>, pool: &Pool) -> Result<Self, Failure> {
         if let Some(key) = &policy.withheld {
             let message = format!("{key} comes from a file that is not trusted");
@@ -83,12 +83,12 @@ impl Backend {
         &self.name
     }
 
-    /// Returns how it is spoken to.
+    /// Returns the kind of the provider.
     pub fn kind(&self) -> BackendKind {
         self.kind
     }
 
-    /// Returns the model that is asked, once it is known: from the policy, or after [`ready`](Self::ready).
+    /// Returns the model, if the policy names it or [`ready`](Self::ready) has determined it.
     pub fn model(&self) -> Option<&str> {
         match &self.speaker {
             Speaker::Http(http) => http.model(),
@@ -96,17 +96,17 @@ impl Backend {
         }
     }
 
-    /// Returns true if the provider itself is asked, not a compatible server or a gateway.
+    /// Returns true if requests go to the provider itself, not to a compatible server or a gateway.
     pub fn is_own(&self) -> bool {
         matches!(&self.speaker, Speaker::Http(http) if http.is_own())
     }
 
-    /// Returns true if every answer says what it cost.
+    /// Returns true if every answer contains its cost.
     pub fn reports_cost(&self) -> bool {
         matches!(self.speaker, Speaker::Claude(_))
     }
 
-    /// Returns where it is asked, for people: an address without a key, or a program.
+    /// Returns the endpoint for display: an address without a key, or a program.
     pub fn endpoint(&self) -> String {
         match &self.speaker {
             Speaker::Http(http) => http.endpoint(),
@@ -114,7 +114,7 @@ impl Backend {
         }
     }
 
-    /// Returns how many bytes of prompt one request may have.
+    /// Returns the maximum size of a prompt in bytes.
     pub fn capacity(&self) -> usize {
         match &self.speaker {
             Speaker::Http(http) => http.capacity(),
@@ -122,7 +122,8 @@ impl Backend {
         }
     }
 
-    /// Returns how many requests one question takes at most, retries apart; `looks_around`: it may use tools.
+    /// Returns the maximum number of requests for one question, without retries. `looks_around` is true if it may use
+    /// tools.
     pub fn most_requests(&self, looks_around: bool) -> u32 {
         match (&self.speaker, looks_around) {
             (Speaker::Http(_), true) => talk::MOST_REQUESTS,
@@ -132,8 +133,8 @@ impl Backend {
         }
     }
 
-    /// Finds out what asking needs and policy does not say: the key from its command, the model from the
-    /// provider's list. Returns the model. [`ask`](Self::ask) does it too; only the first call costs anything.
+    /// Determines the values that the policy does not set: the key from its command, the model from the provider's
+    /// list. Returns the model. [`ask`](Self::ask) calls this too; only the first call has a cost.
     pub async fn ready(&self, deadline: Instant, stop: &Stop) -> Result<&str, Failure> {
         match &self.speaker {
             Speaker::Http(http) => http.ready(deadline, stop).await,
@@ -141,7 +142,8 @@ impl Backend {
         }
     }
 
-    /// Asks a program for its version, and whether it is new enough; `None`: it is no program, or does not say.
+    /// Returns the version of the program, after checking that it is new enough. Returns `None` if the backend is not a
+    /// program or reports no version.
     pub async fn version(&self, deadline: Instant, stop: &Stop) -> Result<Option<String>, Failure> {
         match &self.speaker {
             Speaker::Http(_) => Ok(None),
@@ -149,9 +151,10 @@ impl Backend {
         }
     }
 
-    /// Asks. `around`: the tree that the model may look around in; `None`: it sees the prompt alone.
+    /// Sends a question. `around` is the tree that the model can read through tools; with `None` it sees only the
+    /// prompt.
     ///
-    /// Ends at the question's deadline, and at once when the run is stopped. Dropping the future closes its
+    /// Ends at the deadline of the question, and immediately when the run is stopped. Dropping the future closes its
     /// connection.
     pub async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
         match &self.speaker {
@@ -160,7 +163,7 @@ impl Backend {
         }
     }
 
-    /// Lists the models that the account offers, as the provider orders them.
+    /// Lists the models that the account offers, in the order of the provider.
     pub async fn models(&self) -> Result<Vec<String>, Failure> {
         match &self.speaker {
             Speaker::Http(http) => http.models().await,

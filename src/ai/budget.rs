@@ -1,51 +1,51 @@
-//! The budget of a run: requests, tokens and dollars, spent and reserved. Pure.
+//! The budget of a run: spent and reserved requests, tokens and dollars. Pure.
 //!
-//! Every round trip is reserved before it starts: one request, the tokens of its prompt by an estimate on
-//! the safe side, and the longest answer that it may bring, which the request then prescribes. What the
-//! round trip really took replaces the reservation. So the limits hold also for requests in flight together.
+//! Every round trip is reserved before it starts: one request, a conservative estimate of the tokens of its prompt, and
+//! the longest answer, to which the request then limits the model. After the round trip, the actual usage replaces the
+//! reservation. So the limits also hold for concurrent requests.
 
 use super::ask::Spent;
 use crate::policy::Price;
 use std::collections::HashMap;
 
-/// Bytes of a token, for an estimate of a prompt; on the safe side for code.
+/// Bytes per token, to estimate a prompt; conservative for code.
 const BYTES: u64 = 3;
-/// Tokens that one answer may have, unless more effort is configured. All current models can write as many.
+/// Tokens of one answer, at most, unless a higher effort is configured. All current models can write this many.
 pub const LONGEST: u64 = 16_000;
-/// Tokens of an answer that is not cut short. With less to spend, a request waits for others to end.
+/// Tokens of an answer that is not truncated. With a smaller remaining budget, a request waits until others have ended.
 const ENOUGH: u64 = 4_000;
-/// Tokens of an answer below which a request is not worth sending.
+/// Tokens of an answer below which a request is not sent.
 const LEAST: u64 = 256;
-/// Tokens of an answer where the provider counts none.
+/// Tokens of an answer if the provider does not report them.
 const UNCOUNTED: u64 = 1_500;
-/// Tokens that the answers of tools add to a conversation in one round, for an estimate.
+/// Tokens that the results of tools add to a conversation in one round, for an estimate.
 const TOOLS: u64 = 5_000;
 
-/// What input costs more if the provider writes it to its cache, as a part of the price of input: Anthropic's cache for
-/// five minutes, and OpenAI's.
+/// Surcharge for input that the provider writes to its cache, as a fraction of the input price. Applies to Anthropic's
+/// five-minute cache and to OpenAI's.
 const WRITE: f64 = 0.25;
 
-/// How much one run may spend.
+/// Spending limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     pub requests: u32,
     pub usd: f64,
-    /// A person set `usd`; it is not the default.
+    /// True if the user set `usd`, false if it is the default.
     pub usd_is_set: bool,
-    /// In and out.
+    /// Input and output tokens together.
     pub tokens: Option<u64>,
 }
 
-/// Requests: sent, promised to open questions, and left.
+/// Counts of requests: sent, and promised to questions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Requests {
     sent: u32,
-    /// To open questions, and not yet sent.
+    /// Promised to open questions and not yet sent.
     promised: u32,
-    /// Planned questions that are not open yet. Each gets one.
+    /// Planned questions that are not open yet. One request is set aside for each.
     waiting: u32,
     open: u32,
-    /// For the second look.
+    /// Set aside for the second review.
     kept: u32,
 }
 
@@ -59,27 +59,27 @@ pub struct Budget {
     usd: f64,
     held_usd: f64,
     in_flight: u32,
-    /// By backend, what its answers say of their cost.
+    /// Reported cost, by backend.
     costs: HashMap<String, Cost>,
 }
 
-/// Cost of a backend, as its answers report it.
+/// Cost that the answers of a backend report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Cost {
-    /// It answered, and names no cost.
+    /// The answers contain no cost.
     Unnamed,
-    /// The most that a token of an answered request cost, USD.
+    /// Highest cost per token of a request so far, in USD.
     PerToken(f64),
 }
 
-/// Who is asked, how much is sent, and what policy says of the price.
+/// A round trip to reserve: the backend, its price in the policy, and the sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct Want<'w> {
     pub backend: &'w str,
     pub price: Option<&'w Price>,
-    /// Of the request.
+    /// Bytes of the request.
     pub bytes: usize,
-    /// Tokens that the answer may have at most.
+    /// Tokens of the answer, at most.
     pub longest: u64,
 }
 
@@ -90,22 +90,22 @@ pub struct Ticket {
     input: u64,
     tokens: u64,
     usd: f64,
-    /// Tokens that the answer may have; `None`: no limit applies.
+    /// Tokens that the answer may have; `None` if no limit applies.
     pub output: Option<u64>,
 }
 
-/// The result of a request to reserve.
+/// The result of a reservation.
 #[derive(Debug)]
 pub enum Reservation {
     Granted(Ticket),
-    /// It may fit when a request that is in flight has ended.
+    /// The round trip may fit when a request in flight has ended.
     Later,
-    /// The limit that it would pass: `max_requests = 40`.
+    /// The limit that would be exceeded, such as `max_requests = 40`.
     Refused(String),
 }
 
 impl Budget {
-    /// Starts with nothing spent.
+    /// Creates a budget with nothing spent.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -119,28 +119,28 @@ impl Budget {
         }
     }
 
-    /// Announces questions, so that none of them takes the requests that the others need.
+    /// Announces questions, so that each of them gets at least one request.
     pub fn plan(&mut self, questions: usize) {
         let questions = u32::try_from(questions).unwrap_or(u32::MAX);
         self.requests.waiting = self.requests.waiting.saturating_add(questions);
     }
 
-    /// Takes a planned question back: its answer is in the cache.
+    /// Cancels a planned question, because its answer is cached.
     pub fn skip(&mut self) {
         self.requests.waiting = self.requests.waiting.saturating_sub(1);
     }
 
-    /// Reserves requests for later questions, at most as many as the planned questions leave.
+    /// Sets requests aside for later questions, at most as many as the planned questions leave.
     pub fn keep(&mut self, requests: u32) {
         let spare = self.left().saturating_sub(self.requests.promised + self.requests.waiting);
         self.requests.kept = requests.min(spare);
     }
 
-    /// Opens a planned question and promises it its share, at most `most` requests.
+    /// Opens a planned question and returns its share of requests, at most `most`.
     ///
     /// # Errors
     ///
-    /// The limit, where no request is left.
+    /// Returns the limit if no request is left.
     pub fn open(&mut self, most: u32) -> Result<u32, String> {
         let available = self.left().saturating_sub(self.requests.promised);
         if available == 0 {
@@ -155,17 +155,17 @@ impl Budget {
         Ok(share)
     }
 
-    /// Closes a question and takes back what is left of its share.
+    /// Closes a question and releases the rest of its share.
     pub fn close(&mut self, share: u32) {
         self.requests.promised = self.requests.promised.saturating_sub(share);
         self.requests.open = self.requests.open.saturating_sub(1);
     }
 
-    /// Takes one request out of a question's share, or, when that is used up, out of the unpromised ones.
+    /// Takes one request from the share of a question, or from the spare requests if the share is used up.
     ///
     /// # Errors
     ///
-    /// The limit.
+    /// Returns the limit.
     pub fn take(&mut self, share: &mut u32) -> Result<(), String> {
         if *share > 0 {
             *share -= 1;
@@ -177,7 +177,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Returns how many requests are promised to no question.
+    /// Returns the number of requests that are not promised to any question.
     pub fn spare(&self) -> u32 {
         let r = &self.requests;
         self.left().saturating_sub(r.promised).saturating_sub(r.waiting).saturating_sub(r.kept)
@@ -197,7 +197,8 @@ impl Budget {
         let price = self.price_of(want);
         let is_unknown = self.limits.usd_is_set && price.is_none() && !self.costs.contains_key(want.backend);
         if is_unknown && self.in_flight > 0 {
-            // The first answer may name a cost; until then one request at a time risks the limit.
+            // The first answer may contain a cost. Until then, send one request at a time, to limit the risk of
+            // exceeding the budget.
             return Reservation::Later;
         }
         let (room, limit) = self.room(input, price.as_ref());
@@ -213,7 +214,7 @@ impl Budget {
         Reservation::Granted(Ticket { input, tokens, usd, output })
     }
 
-    /// Returns the tokens that an answer can have within the limits, and the limit that is the closest.
+    /// Returns the tokens that an answer can have within the limits, and the tightest limit.
     fn room(&self, input: u64, price: Option<&Price>) -> (u64, String) {
         let by_tokens = self.limits.tokens.map(|most| {
             let room = most.saturating_sub(self.tokens).saturating_sub(self.held_tokens).saturating_sub(input);
@@ -231,8 +232,8 @@ impl Budget {
         all.min_by_key(|(room, _)| *room).unwrap_or((u64::MAX, String::new()))
     }
 
-    /// Returns true if a question can have two more round trips, the second with what tools answer: only
-    /// then tools are offered, so that what is left is enough for the answer.
+    /// Returns true if the budget allows two more round trips for a question, the second with results of tools. Tools
+    /// are only offered then, so that enough is left for the answer.
     pub fn affords_tools(&self, want: &Want<'_>) -> bool {
         let input = 2 * (want.bytes as u64).div_ceil(BYTES) + TOOLS + UNCOUNTED;
         let open = u64::from((self.requests.open + self.requests.waiting).max(1));
@@ -258,8 +259,7 @@ impl Budget {
         }
     }
 
-    /// Replaces a reservation by what the round trip took. Where the provider counts nothing, the estimate
-    /// stands.
+    /// Replaces a reservation with the actual usage. If the provider reports none, the estimate is kept.
     pub fn settle(&mut self, ticket: Ticket, want: &Want<'_>, spent: &Spent) {
         self.release(ticket);
         let input = if spent.input_tokens > 0 { spent.input_tokens } else { ticket.input };
@@ -280,14 +280,14 @@ impl Budget {
         }
     }
 
-    /// Gives a reservation back: nothing was answered.
+    /// Releases a reservation without an answer.
     pub fn release(&mut self, ticket: Ticket) {
         self.held_tokens = self.held_tokens.saturating_sub(ticket.tokens);
         self.held_usd = (self.held_usd - ticket.usd).max(0.0);
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// Returns the limit that a round trip in flight has passed, given what it has spent so far.
+    /// Returns the limit that a round trip in flight has exceeded, given its usage so far.
     pub fn passed(&self, ticket: &Ticket, spent: &Spent) -> Option<String> {
         let tokens = self.tokens + self.held_tokens.saturating_sub(ticket.tokens);
         let now = spent.input_tokens + spent.output_tokens;
@@ -296,13 +296,13 @@ impl Budget {
         by_tokens.or_else(|| (usd > self.limits.usd).then(|| format!("max_cost_usd = {}", self.limits.usd)))
     }
 
-    /// Returns the dollars spent so far; `None` while no cost is known.
+    /// Returns the dollars spent so far, or `None` if no cost is known.
     pub fn usd(&self) -> Option<f64> {
         let is_known = self.usd > 0.0 || self.costs.values().any(|c| *c != Cost::Unnamed);
         is_known.then_some(self.usd)
     }
 
-    /// Returns the dollars that are not spent; a part of them can be reserved.
+    /// Returns the dollars that are not spent. Some of them can be reserved.
     pub fn usd_left(&self) -> f64 {
         (self.limits.usd - self.usd).max(0.0)
     }
@@ -316,7 +316,7 @@ fn cost_of(price: &Price, input: u64, output: u64) -> f64 {
     (input as f64 * price.input + output as f64 * price.output) / 1e6
 }
 
-/// Returns what a request cost by the policy's prices, where the provider did not say.
+/// Returns the cost from the provider, or else the cost by the prices of the policy.
 pub fn cost(spent: &Spent, price: Option<&Price>) -> Option<f64> {
     let by_price = |p: &Price| {
         let fresh = spent.input_tokens.saturating_sub(spent.cached_tokens) as f64;

@@ -1,10 +1,10 @@
-//! Replies that were complete and valid once, so that an unchanged part of a change is not asked again.
+//! Caches complete and valid replies, so that unchanged parts of a change need no request.
 //!
-//! Content-addressed: the key covers everything that was asked, by whom and of whom. What the model looked up with tools is
-//! part of the entry: an entry is valid if the same lookups have the same results (`run/repeat`). The folder is the user's own,
-//! and is believed for that only: one that is a link, belongs to somebody else, is open to others, or lies in
-//! the tree under review (where the change could have brought it along) is no cache. What is damaged is a miss. No
-//! trouble with a cache is ever an error.
+//! The cache is content-addressed: the key covers the whole request, the backend and the model. The lookups of the
+//! model are part of the entry, and the entry is only valid if the same lookups have the same results (`run/repeat`).
+//! The folder must belong to the user alone. It is not used if it is a symlink, belongs to another user, is accessible
+//! to others, or is inside the tree under review, where the change could have added it. A corrupt entry is a miss. A
+//! failure of the cache is never an error.
 
 use crate::ai::ask::{Lookup, Nonce, Prompt, Read, Schema, Subject};
 use crate::ai::tools;
@@ -21,22 +21,22 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-/// Bytes of all entries together.
+/// Bytes of all entries together, at most.
 const MAX_BYTES: u64 = 64 << 20;
-/// What is left of them after the oldest were removed.
+/// Bytes of the entries that are left after the oldest were removed, at most.
 const KEPT_BYTES: u64 = 48 << 20;
-/// Bytes of one entry.
+/// Bytes of one entry, at most.
 const MAX_ENTRY: u64 = 1 << 20;
-/// Bytes that an entry takes at least: a block.
+/// Bytes that an entry occupies, at least: one block.
 const BLOCK: u64 = 4096;
-/// Entries that are written between two looks at how many there are.
+/// Number of writes between two checks of the total size.
 const PUTS_BETWEEN: u32 = 64;
-/// Seconds after which a half-written file belongs to nobody.
+/// Age in seconds at which a temporary file is stale.
 const STALE: i64 = 3600;
 
-/// The folders below the user's cache folder.
+/// Folders below the user's cache folder.
 const FOLDERS: [&str; 2] = ["claude-reviewer", "replies-1"];
-/// The start of an entry, with the number of its form.
+/// First line of an entry, with the version of its format.
 const MAGIC: &str = "claude-reviewer reply 2";
 
 /// The user's cache of replies.
@@ -46,49 +46,49 @@ pub struct Cache {
     puts: Cell<u32>,
 }
 
-/// What a reply depends on, as one value.
+/// A hash of everything that a reply depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
-/// What a reply depends on.
+/// Everything that a reply depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     pub prompt: &'a Prompt,
     pub schema: &'a Schema,
-    /// The kind of backend: `anthropic`.
+    /// Kind of the backend, such as `anthropic`.
     pub kind: &'a str,
-    /// Where it is asked; a program's name where there is no address.
+    /// Address of the backend, or the name of a program.
     pub endpoint: &'a str,
-    /// As policy or the backend's default names it.
+    /// Model name from the policy or the backend's default.
     pub model: &'a str,
-    /// How much the model is to reason: `high`; empty: its default.
+    /// Reasoning effort, such as `high`; empty for the model's default.
     pub effort: &'a str,
     pub depth: Depth,
-    /// The model can look around in a tree, with tools.
+    /// True if the model can read a tree with tools.
     pub has_tools: bool,
 }
 
-/// A reply that was complete and valid.
+/// A complete and valid reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// The reply, as if it had been given to the run that gets it: with its nonce.
+    /// Text of the reply, with the nonce of the run that reads it.
     pub text: String,
     pub read: Vec<Read>,
-    /// What the model looked up for it, in order.
+    /// Lookups of the model, in order.
     pub lookups: Vec<Lookup>,
-    /// The ID of the tree that it was looked up in. `None`: there are no lookups, or the tree has no ID.
+    /// ID of the tree of the lookups. `None` if there are no lookups, or the tree has no ID.
     pub tree: Option<String>,
-    /// The model that answered, in its provider's words.
+    /// Model name from the provider.
     pub model: String,
 }
 
 impl Key {
-    /// Returns the key of a question. The run's nonce is not part of it.
+    /// Returns the key of a question. The nonce of the run is not part of it.
     pub fn of(question: &Question<'_>) -> Self {
         let Question { prompt, schema, kind, endpoint, model, effort, depth, has_tools } = question;
         let mut hash = Sha256::new();
         let mut field = |text: &str| {
-            // Split where the nonce stands: no text can look like another one's gap.
+            // Split the text at the nonce and hash the lengths, so that no text can imitate the gap of another.
             let parts: Vec<_> = text.split(prompt.nonce.as_str()).collect();
             hash.update((parts.len() as u64).to_le_bytes());
             for part in parts {
@@ -118,7 +118,7 @@ impl Key {
         Self(hash.finalize().into())
     }
 
-    /// Returns the key of something that is no reply, by everything that it depends on.
+    /// Returns the key of a cached value that is not a reply, from everything that it depends on.
     pub fn of_parts(parts: &[&str]) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
@@ -134,15 +134,15 @@ impl Key {
 }
 
 impl Cache {
-    /// Opens the user's cache, and makes it where there is none. `top` is the tree under review: a cache inside of
-    /// it is not believed.
+    /// Opens the user's cache, or creates it. `top` is the root of the tree under review: a cache inside it is not
+    /// trusted.
     ///
-    /// `None` where there can be no cache: no home, a file system that is not written to, a folder that is a link or
-    /// that others can write to.
+    /// Returns `None` if no cache is possible: no home folder, a read-only file system, a symlink, or a folder that
+    /// others can access.
     pub fn open(env: &Env, top: Option<&Path>) -> Option<Self> {
         let home = env.cache_home()?;
         std::fs::create_dir_all(&home).ok()?;
-        // Links on the way to the user's own cache folder are the user's own, and are followed.
+        // Symlinks on the path to the cache folder belong to the user and are followed.
         let home = home.canonicalize().ok()?;
         if let Some(top) = top
             && home.starts_with(top.canonicalize().ok()?)
@@ -152,7 +152,7 @@ impl Cache {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut folder = rustix::fs::open(&home, flags, Mode::empty()).ok()?;
         for name in FOLDERS {
-            // It may be there already; what it is shows below.
+            // Ignore the error if the folder exists; its owner and mode are checked below.
             let _ = rustix::fs::mkdirat(&folder, name, Mode::RWXU);
             folder = rustix::fs::openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
             let stat = rustix::fs::fstat(&folder).ok()?;
@@ -163,7 +163,7 @@ impl Cache {
         Some(Self { folder, puts: Cell::new(0) })
     }
 
-    /// Returns the reply to a question, made out to the asking run. An entry that is damaged is removed.
+    /// Returns the reply to a question, with the nonce of this run. Removes a corrupt entry.
     pub fn get(&self, key: &Key, nonce: &Nonce) -> Option<Kept> {
         let name = key.file_name();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -174,14 +174,14 @@ impl Cache {
         };
         let Some(bytes) = read_own(file) else { return self.remove(&name) };
         let Some(kept) = decode(&bytes, key, nonce) else { return self.remove(&name) };
-        // Used is young: what is removed first is what nobody asks for. Not worth a word where it fails.
+        // Update the time, so that the least recently used entries are removed first. A failure is ignored.
         let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
         let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
         let _ = rustix::fs::utimensat(&self.folder, &name, &times, AtFlags::SYMLINK_NOFOLLOW);
         Some(kept)
     }
 
-    /// Keeps a reply, if it can. Readers see all of it or nothing.
+    /// Stores a reply, if possible. The write is atomic for readers.
     pub fn put(&self, key: &Key, nonce: &Nonce, kept: &Kept) {
         let bytes = encode(key, nonce, kept);
         if bytes.len() as u64 > MAX_ENTRY {
@@ -195,7 +195,7 @@ impl Cache {
         let name = format!("tmp-{:016x}-{:x}", fastrand::u64(..), std::process::id());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(fd) = rustix::fs::openat(&self.folder, &name, flags, Mode::RUSR | Mode::WUSR) else { return };
-        // Not synced: what a crash leaves half done, the checksum finds.
+        // No fsync: the checksum detects an entry that a crash truncated.
         let written = File::from(fd).write_all(&bytes).is_ok()
             && rustix::fs::renameat(&self.folder, &name, &self.folder, key.file_name()).is_ok();
         if !written {
@@ -204,12 +204,12 @@ impl Cache {
     }
 
     fn remove<T>(&self, name: &str) -> Option<T> {
-        // Where it cannot be removed, it stays a miss.
+        // If the entry cannot be removed, it remains a miss.
         let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
         None
     }
 
-    /// Removes the oldest entries while there are too many, and what was left half-written.
+    /// Removes the oldest entries above the size limit, and stale temporary files.
     fn shrink(&self) {
         let Ok(dir) = Dir::read_from(&self.folder) else { return };
         let mut entries: Vec<(i64, u64, String)> = Vec::new();
@@ -223,7 +223,7 @@ impl Cache {
                 entries.push((stat.st_mtime, size, name));
             }
         }
-        // By the files' own clock: half-written is what is long behind the last one written.
+        // Compare with the newest file instead of the clock, which may differ from that of the file system.
         for (_, _, name) in entries.iter().filter(|(time, _, name)| name.starts_with("tmp-") && newest - time > STALE) {
             self.remove::<()>(name);
         }
@@ -242,12 +242,12 @@ impl Cache {
     }
 }
 
-/// Returns true if something is this user's, and closed to everybody else.
+/// Returns true if a file or folder belongs to this user and others have no access.
 fn is_own(stat: &rustix::fs::Stat) -> bool {
     stat.st_uid == rustix::process::geteuid().as_raw() && Mode::from_raw_mode(stat.st_mode as _).bits() & 0o077 == 0
 }
 
-/// Reads an entry; `None` where it is none of ours.
+/// Reads an entry. Returns `None` if the file does not belong to this user, is too large, or is not a regular file.
 fn read_own(file: File) -> Option<Vec<u8>> {
     let stat = rustix::fs::fstat(&file).ok()?;
     let size = u64::try_from(stat.st_size).ok()?;
@@ -259,12 +259,12 @@ fn read_own(file: File) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Writes an entry: a line with the checksum of the rest, and one JSON document.
+/// Encodes an entry: a line with the checksum of the rest, and one JSON document.
 fn encode(key: &Key, nonce: &Nonce, kept: &Kept) -> Vec<u8> {
     let read = kept.read.iter().map(|r| json!([hex::encode(r.path.as_bytes()), r.first.get(), r.last.get()]));
     let body = json!({
         "key": key.file_name(),
-        // In pieces, between which the nonce of whoever gets it is put.
+        // Pieces of the text, between which the nonce of the reading run is inserted.
         "text": kept.text.split(nonce.as_str()).collect::<Vec<_>>(),
         "read": read.collect::<Vec<_>>(),
         "lookups": kept.lookups.iter().map(lookup_to_json).collect::<Vec<_>>(),

@@ -1,8 +1,8 @@
-//! What a model is asked to answer, and what it says: claims, trusted for nothing.
+//! The schemas of replies, and the claims in them, which are untrusted.
 //!
-//! The schema that providers get is generated from these types, and is constant. It is stricter than the one
-//! reader of replies, `reply`: a server that holds its model to it gets no chance to go astray, and a reply of
-//! another is not lost for a misspelled severity.
+//! The schemas are generated from these types, so they are constant. They are stricter than the parser, `reply`: a
+//! server that enforces the schema prevents invalid replies, and a reply from another server is not lost because of a
+//! misspelled severity.
 
 pub mod counsel;
 pub mod criteria;
@@ -134,14 +134,14 @@ pub struct Rebuttal {
     pub refuted: bool,
 }
 
-/// Returns the form of a [`Reply`]: always the same text.
+/// Returns the schema of a [`Reply`]. It never changes during a run.
 pub fn schema() -> &'static ask::Schema {
     static SCHEMA: LazyLock<ask::Schema> =
         LazyLock::new(|| ask::Schema { name: "review", value: strict_schema_of::<Reply>() });
     &SCHEMA
 }
 
-/// Returns the form of a [`Rebuttal`]: always the same text.
+/// Returns the schema of a [`Rebuttal`]. It never changes during a run.
 pub fn rebuttal_schema() -> &'static ask::Schema {
     static SCHEMA: LazyLock<ask::Schema> =
         LazyLock::new(|| ask::Schema { name: "verdict", value: strict_schema_of::<Rebuttal>() });
@@ -156,7 +156,8 @@ fn categories(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": Category::ALL.map(Category::name) })
 }
 
-/// Generates a schema of the kind that every provider takes: no references, every property required, no others.
+/// Generates a schema that every provider accepts: without references, all properties required, no additional
+/// properties.
 fn strict_schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|s| {
         s.inline_subschemas = true;
@@ -172,7 +173,7 @@ fn make_strict(schema: &mut Value) {
     for noise in ["title", "format", "default"] {
         object.remove(noise);
     }
-    // What a type is for is said by the field that has it.
+    // The description of the field explains the type.
     let is_object = object.contains_key("properties");
     if is_object {
         object.remove("description");
@@ -186,7 +187,7 @@ fn make_strict(schema: &mut Value) {
     if let Some(items) = object.get_mut("items") {
         make_strict(items);
     }
-    // Some makers of grammars forget the properties where a type is a list.
+    // Some grammar generators ignore the properties if `type` is a list.
     if is_object && object.get("type").is_some_and(Value::is_array) {
         object.insert("type".to_owned(), Value::String("object".to_owned()));
         let inner = std::mem::take(object);
@@ -198,7 +199,7 @@ fn make_strict(schema: &mut Value) {
 mod tests {
     use super::*;
 
-    /// Calls a function with every schema inside of a schema.
+    /// Calls a function with each schema inside a schema.
     fn visit(schema: &Value, see: &mut dyn FnMut(&serde_json::Map<String, Value>)) {
         let object = schema.as_object().unwrap();
         see(object);

@@ -1,5 +1,5 @@
-//! What a model is told besides the change: the team's conventions, documents, commit messages. Redacted, bounded,
-//! and what is left out is said.
+//! The context that a model receives in addition to the change: the team's conventions, documents, commit messages. It
+//! is redacted and limited, and omissions are stated.
 
 use super::material::Document;
 use super::redact;
@@ -11,32 +11,32 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Bytes of one conventions file that are shown, and of all of them.
+/// Bytes of one conventions file in a prompt, and of all of them, at most.
 const CONVENTIONS: usize = 32 << 10;
 const ALL_CONVENTIONS: usize = 96 << 10;
-/// Bytes of a conventions file that are read.
+/// Bytes of a conventions file that are read, at most.
 const CONVENTIONS_READ: usize = 1 << 20;
-/// Folders that are looked through for conventions.
+/// Folders that are searched for conventions, at most.
 const FOLDERS: usize = 2_000;
-/// Bytes of a document; a larger one is refused.
+/// Bytes of a document, at most; a larger one is rejected.
 pub const MAX_DOCUMENT: usize = 256 << 10;
-/// Bytes of one commit message that are shown, of all of them, and how many.
+/// Bytes of one commit message, bytes of all of them, and their number, at most.
 const MESSAGE: usize = 4 << 10;
 const ALL_MESSAGES: usize = 16 << 10;
 const MESSAGES: usize = 50;
 
-/// Texts that were found, and what has to be said about the others.
+/// The documents that were found, and notes on the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     pub documents: Vec<Document>,
-    /// For the report.
+    /// Notes for the report.
     pub notes: Vec<String>,
-    /// Which names were looked for, where no document has one of them.
+    /// Names that were searched for, if no document was found.
     pub missing: Option<String>,
 }
 
-/// Finds the conventions that hold for the changed files: of each name, in each folder from the files up to the
-/// top, nearest first. `state` is one that may judge: its word is the team's, not the change's.
+/// Finds the convention files for the changed files: each name, in each folder from the files up to the root, nearest
+/// first. `state` must be trusted, so that the text is from the team and not from the change.
 pub fn conventions<'p>(
     reader: &mut Reader<'_>,
     state: &State,
@@ -50,7 +50,7 @@ pub fn conventions<'p>(
         return out;
     }
     for folder in folders(paths, &mut out.notes) {
-        // A name with a folder of its own stands for one file.
+        // A name that contains a folder refers to one file only.
         for name in names.iter().filter(|n| folder.is_empty() || !n.contains('/')) {
             let path = match folder.is_empty() {
                 true => RepoPath::from(name.as_str()),
@@ -69,7 +69,7 @@ pub fn conventions<'p>(
                     continue;
                 }
             };
-            // The same text under two names, as for two programs.
+            // Skip the same text under another name, as for two programs.
             if text.trim().is_empty() || out.documents.iter().any(|d| d.folder == folder && d.text == text) {
                 continue;
             }
@@ -91,13 +91,13 @@ pub fn conventions<'p>(
     out
 }
 
-/// Returns the folders that the files lie in, up to the top (empty), the deepest first.
+/// Returns the folders that contain the files, up to the root (empty), the deepest first.
 fn folders<'p>(paths: impl IntoIterator<Item = &'p RepoPath>, notes: &mut Vec<String>) -> Vec<Vec<u8>> {
     let mut all = BTreeSet::from([&b""[..]]);
     for path in paths {
         let path = path.as_bytes();
         let ends = memchr::memrchr_iter(b'/', path).map(|end| &path[..end]);
-        // What lies above a folder that is known is known.
+        // The parents of a known folder are also known.
         for folder in ends.take_while(|f| !all.contains(f)).collect::<Vec<_>>() {
             if all.len() < FOLDERS {
                 all.insert(folder);
@@ -113,10 +113,10 @@ fn folders<'p>(paths: impl IntoIterator<Item = &'p RepoPath>, notes: &mut Vec<St
     all
 }
 
-/// Reads documents that somebody named. What is refused is in the notes, each by its name.
+/// Reads documents that the user named. The notes list each rejected document with the reason.
 ///
-/// `top` is the repository's worktree: nothing outside of it is read, not by a link either. Without a repository it
-/// is `dir`.
+/// `top` is the worktree of the repository: nothing outside it is read, not even through a symlink. Without a
+/// repository, `dir` is used.
 pub fn documents(named: &[PathBuf], dir: &Path, top: Option<&Path>, rules: &RuleSet) -> Found {
     let mut out = Found::default();
     for path in named {
@@ -138,20 +138,21 @@ fn document(path: &Path, dir: &Path, top: &Path, rules: &RuleSet) -> Result<Docu
     Ok(Document { name: redact::path(rules, &own), text, folder: Vec::new() })
 }
 
-/// A text file that somebody named, as it is.
+/// A text file that the user named, not redacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inside {
-    /// From the top of what it lies in, links resolved.
+    /// Path from the root of the permitted folder, with symlinks resolved.
     pub path: RepoPath,
-    /// At most [`MAX_DOCUMENT`]; secrets and all.
+    /// Content, including secrets; at most [`MAX_DOCUMENT`].
     pub bytes: Vec<u8>,
 }
 
-/// Reads a text file that somebody named: nothing outside of `top` (not by a link either), nothing of git's, nothing
-/// that holds secrets by its name. `path` may be relative to `dir`.
+/// Reads a text file that the user named. Rejects files outside `top` (also through a symlink), files in `.git`, and
+/// files whose name indicates secrets. `path` may be relative to `dir`.
 ///
 /// # Errors
-/// Why it is not read: a lowercase fragment without the name.
+///
+/// Returns the reason as a lowercase fragment without the file name.
 pub fn inside(path: &Path, dir: &Path, top: &Path) -> Result<Inside, String> {
     let (full, own) = locate(path, dir, top)?;
     let bytes = read(&full)?;
@@ -161,10 +162,11 @@ pub fn inside(path: &Path, dir: &Path, top: &Path) -> Result<Inside, String> {
     Ok(Inside { path: own, bytes })
 }
 
-/// Finds a file that somebody named, by the rules of [`inside`]: where it is, and its path from `top`.
+/// Resolves a file that the user named, by the rules of [`inside`]: its full path, and its path from `top`.
 ///
 /// # Errors
-/// As [`inside`]; what kind of file it is, is not looked at.
+///
+/// As [`inside`], but without a check of the file type.
 pub fn locate(path: &Path, dir: &Path, top: &Path) -> Result<(PathBuf, RepoPath), String> {
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => "file not found".to_owned(),
@@ -190,7 +192,8 @@ pub fn locate(path: &Path, dir: &Path, top: &Path) -> Result<(PathBuf, RepoPath)
     Ok((full, own))
 }
 
-/// Reads a regular file. A pipe is not waited for: it is opened without, and looked at before it is read.
+/// Reads a regular file. The file is opened without blocking and its type is checked first, so that a pipe does not
+/// block.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -209,8 +212,8 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Returns what the authors say of a change, oldest first: the message of `commit`, or of the commits between the
-/// change's ends. What cannot be read is left out: it is no part of the change.
+/// Returns the commit messages of a change, oldest first: the message of `commit`, or of the commits between the ends
+/// of the change. Skips messages that cannot be read, because they are not part of the change.
 pub fn messages(reader: &mut Reader<'_>, change: &Change, commit: Option<ObjectId>, rules: &RuleSet) -> Vec<String> {
     let commits = match commit {
         Some(id) => vec![id],
@@ -218,7 +221,7 @@ pub fn messages(reader: &mut Reader<'_>, change: &Change, commit: Option<ObjectI
     };
     let mut room = ALL_MESSAGES;
     let mut out = Vec::new();
-    // The newest say most of what the change is now.
+    // Prefer the newest, which describe the current state of the change best.
     for id in commits.iter().rev().take(MESSAGES) {
         let Ok(bytes) = reader.message(*id, MESSAGE * 4) else { continue };
         let text = redact::text(rules, bytes.trim_ascii()).text;
@@ -228,7 +231,7 @@ pub fn messages(reader: &mut Reader<'_>, change: &Change, commit: Option<ObjectI
         }
         room -= text.len().min(room);
         let more = if rest > 0 { format!("\n[{rest} more bytes]") } else { String::new() };
-        // Without its ID: an amended commit with the same message is nothing new.
+        // Omit the ID, so that an amended commit with the same message does not change the prompt.
         out.push(format!("commit:\n{text}{more}"));
     }
     let left = commits.len() - out.len();
@@ -239,7 +242,7 @@ pub fn messages(reader: &mut Reader<'_>, change: &Change, commit: Option<ObjectI
     out
 }
 
-/// Returns what the author says of the change, as it may be shown.
+/// Returns the author's description of the change, redacted and truncated.
 pub fn summary(text: &str, rules: &RuleSet) -> String {
     let (text, rest) = shortened(redact::text(rules, text.trim().as_bytes()).text, ALL_MESSAGES);
     if rest > 0 { format!("{text}\n[{rest} more bytes]") } else { text }
@@ -251,13 +254,13 @@ pub fn contract(contract: &Contract, rules: &RuleSet) -> Document {
     Document { name: "contract".to_owned(), text, folder: Vec::new() }
 }
 
-/// Returns the criteria of a contract as they may be shown.
+/// Returns the criteria of a contract, redacted.
 pub fn criteria(contract: &Contract, rules: &RuleSet) -> Vec<Criterion> {
     let shown = |c: &Criterion| Criterion { id: c.id.clone(), text: redact::text(rules, c.text.as_bytes()).text };
     contract.criteria.iter().map(shown).collect()
 }
 
-/// Cuts a text at the end of a line, or of a character; returns the bytes that are left out.
+/// Truncates a text at the end of a line, or else of a character. Also returns the number of omitted bytes.
 pub(super) fn shortened(mut text: String, most: usize) -> (String, usize) {
     if text.len() <= most {
         return (text, 0);

@@ -1,4 +1,4 @@
-//! Prompts, for whoever asked to see them: appended to a file that only its owner may read.
+//! Writes prompts to a file that only its owner can read, for debugging.
 
 use super::ask::Ask;
 use crate::error::{Error, Result};
@@ -13,11 +13,11 @@ use std::sync::Mutex;
 pub struct Prompts(Mutex<File>);
 
 impl Prompts {
-    /// Opens or makes the file, for its owner alone.
+    /// Opens or creates the file, accessible only to the owner.
     ///
     /// # Errors
     ///
-    /// Usage: it cannot be made, it is no regular file, or others may read it.
+    /// Returns a usage error if it cannot be created, is not a regular file, or is readable by others.
     pub fn open(path: &Path) -> Result<Self> {
         let fail = |what: &str| Error::usage(format!("--debug-prompts {}: {what}", path.display()));
         let mut options = File::options();
@@ -44,7 +44,7 @@ impl Prompts {
         Ok(Self(Mutex::new(file)))
     }
 
-    /// Appends a question as it is sent. A full disk takes nothing from the review.
+    /// Appends a question as it is sent. A write error does not affect the review.
     pub(super) fn append(&self, backend: &str, ask: &Ask<'_>) {
         let p = ask.prompt;
         let mut text = format!("=== {backend}\n--- system\n{}\n--- context\n{}\n", p.system, p.context);
@@ -58,6 +58,6 @@ impl Prompts {
     }
 }
 
-/// Opening a pipe does not wait for a reader.
+/// Opens a pipe without waiting for a reader.
 #[cfg(unix)]
 const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;

@@ -1,7 +1,7 @@
-//! Private folders for programs and for the copy of a fix, and removal of folders that dead processes left.
+//! Private folders for programs and for the copy of a fix, and removal of folders that terminated processes left.
 //!
-//! A process that is killed, or that a second Ctrl-C ends, removes nothing by itself. Each folder has a lock that the kernel
-//! releases with its process, so that the next process that makes a folder recognizes what is left.
+//! A process that is killed, or terminated by a second Ctrl-C, cannot clean up. The kernel releases the lock of each
+//! folder with its process, so the next process that creates a folder can detect the stale ones.
 
 use crate::env::Env;
 use std::fs::{DirBuilder, File, Metadata, TryLockError};
@@ -11,31 +11,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The start of the name of a folder. Random letters and digits follow.
+/// Prefix of the name of a folder. Random letters and digits follow.
 const PREFIX: &str = "claude-reviewer-";
 const RANDOM: usize = 6;
 const LOCK: &str = "lock";
-/// All that a folder has. `lock.new`: the lock before it is held.
+/// All possible entries of a folder. `lock.new` is the lock before it is acquired.
 const PARTS: [&str; 4] = ["tree", "tmp", LOCK, "lock.new"];
-/// Age after which a folder without a lock is left over: its process ended while it made or removed the folder, or the
-/// file system has no locks. No run takes so long.
+/// Age at which a folder without a lock is stale: its process ended while it created or removed the folder, or the file
+/// system does not support locks. No run takes that long.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The folders of this process.
 static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A private folder for one program: where it works, and where it puts what it needs meanwhile.
+/// A private folder for one program, with a working folder and one for temporary files.
 #[derive(Debug)]
 pub(crate) struct Desk {
-    /// Removes all of it in the end. Dropped before the lock.
+    /// Removes the folder when it is dropped, before the lock.
     root: TempDir,
-    /// `None`: the file system has no locks.
+    /// `None` if the file system does not support locks.
     _lock: Option<File>,
     work: PathBuf,
     scratch: PathBuf,
 }
 
-/// Returns the folder for temporary files: the system's, unless that is inside of the repository.
+/// Returns the folder for temporary files: that of the system, unless it is inside the repository.
 pub(crate) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
     let top = top.and_then(|t| t.canonicalize().ok());
     let named = ["TMPDIR", "TEMP", "TMP"].into_iter().filter_map(|name| env.os(name).map(PathBuf::from));
@@ -48,9 +48,9 @@ pub(crate) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
 }
 
 impl Desk {
-    /// Creates a private folder in `parent`, and removes the folders of dead processes there.
+    /// Creates a private folder in `parent`, and removes stale folders there.
     pub(crate) fn new(parent: &Path) -> io::Result<Self> {
-        // The system's own name for it: programs report paths in that form.
+        // Use the canonical path, because programs report paths in that form.
         let parent = parent.canonicalize()?;
         sweep(&parent);
         let mut builder = tempfile::Builder::new();
@@ -82,9 +82,9 @@ impl Drop for Desk {
     }
 }
 
-/// Removes the folders of this process, which ends at once.
+/// Removes the folders of this process, which terminates immediately afterwards.
 pub(crate) fn discard() {
-    // Another thread may still write: the next process removes the rest.
+    // Another thread may still write; the next process removes the rest.
     own().drain(..).for_each(|path| drop(std::fs::remove_dir_all(path)));
 }
 
@@ -92,7 +92,7 @@ fn own() -> MutexGuard<'static, Vec<PathBuf>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a folder, with those around it, for its owner only.
+/// Creates a folder and its parents, accessible only to the owner.
 pub(super) fn folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -101,8 +101,8 @@ pub(super) fn folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes the lock of a folder. It gets its name after it is held, so that no lock of that name was ever free while its
-/// process lived.
+/// Creates the lock of a folder. It is renamed after it is acquired, so that `lock` is never free while its process
+/// runs.
 fn hold(root: &Path) -> io::Result<Option<File>> {
     let new = root.join("lock.new");
     let file = File::create_new(&new)?;
@@ -115,7 +115,7 @@ fn hold(root: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Removes the folders of dead processes. A folder that cannot be removed stays.
+/// Removes stale folders. Ignores a folder that cannot be removed.
 fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -132,7 +132,7 @@ fn is_name(name: &str) -> bool {
     random.len() == RANDOM && random.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// Returns true if a folder is one of this user that no process uses.
+/// Returns true if a folder belongs to this user and no process uses it.
 fn is_left(path: &Path) -> bool {
     let Ok(meta) = path.symlink_metadata() else { return false };
     if !meta.is_dir() || !is_private(&meta) || !has_known_parts(path) {
@@ -171,7 +171,7 @@ mod tests {
     use std::fs::{create_dir_all, write};
     use std::time::SystemTime;
 
-    /// Makes what a killed process leaves. Returns its path.
+    /// Creates the folder that a killed process leaves. Returns its path.
     fn left(parent: &Path, name: &str) -> PathBuf {
         let root = parent.join(format!("{PREFIX}{name}"));
         folder(&root.join("tree/src")).unwrap();
@@ -202,7 +202,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let alive = Desk::new(parent.path()).unwrap();
         let dead = left(parent.path(), "abc123");
-        // A folder whose lock was never held, or removed first.
+        // The lock was never created, or was removed first.
         let broken = left(parent.path(), "abc124");
         std::fs::remove_file(broken.join(LOCK)).unwrap();
         set_age(&broken, OLD + Duration::from_secs(60));

@@ -1,41 +1,41 @@
-//! Which changed files no model is shown, and why: what is no text, what programs write, what holds secrets.
+//! Decides which changed files are excluded from prompts: binary files, generated files, files with secrets.
 //!
-//! The rules read all of them. In a gate the change cannot take itself out of sight: that a file calls itself
-//! generated counts there only where it did so before.
+//! The rules scan all of them. In a gate, the change cannot exclude itself: a file that declares itself generated is
+//! only excluded if it did so before the change.
 
 use super::redact;
 use crate::diff::{Body, FileChange, FileMode, RepoPath, Text};
 use crate::rules::RuleSet;
 use crate::verdict::Skip;
 
-/// What becomes of a changed file on its way to a model.
+/// The treatment of a changed file in prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// Its lines are shown.
+    /// Its lines are sent.
     Shown,
-    /// Nothing but names or modes changed: there are no lines.
+    /// Only names or modes changed, so it has no lines to send.
     Nothing,
     Kept(Skip),
 }
 
-/// A changed file that no model is shown.
+/// A changed file that is excluded from prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub path: RepoPath,
-    /// The path as it is shown.
+    /// Redacted path.
     pub name: String,
     pub why: Skip,
 }
 
 impl Kept {
-    /// Names a file that is kept.
+    /// Builds the entry of an excluded file.
     pub fn new(path: RepoPath, why: Skip, rules: &RuleSet) -> Self {
         Self { name: redact::path(rules, &path), path, why }
     }
 }
 
-/// Returns how a model sees a file. `generated` is what `linguist-generated` says of the path in the state
-/// that may judge; `None`: nothing.
+/// Returns the treatment of a file. `generated` is the value of the attribute `linguist-generated` for the path in a
+/// trusted state, or `None` if it is not set.
 pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> Sight {
     let text = match &change.body {
         Body::Submodule { .. } => return Sight::Kept(Skip::Submodule),
@@ -48,7 +48,7 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> S
     }
     let entry = &change.entry;
     let (side, shown) = if entry.new.is_some() { (&entry.new, &text.new) } else { (&entry.old, &text.old) };
-    // A name hides no program from a gate; what is secret in it is replaced as everywhere.
+    // In a gate, a file name must not exclude a program. Secrets in it are still redacted.
     let is_script = shown.whole().is_some_and(|t| t.starts_with(b"#!"));
     let is_run = || side.as_ref().is_some_and(|s| s.mode == FileMode::Executable);
     let hides = |is_data: fn(&[u8]) -> bool| {
@@ -77,7 +77,7 @@ pub fn sight(change: &FileChange, rules: &RuleSet, generated: Option<bool>) -> S
     }
 }
 
-/// Returns true if a text is what a file of secrets holds: a key, no text, or settings alone.
+/// Returns true if a text looks like a file of secrets: a key, binary content, or only settings.
 fn is_secret(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return true };
     let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
@@ -89,7 +89,7 @@ fn is_secret(text: &[u8]) -> bool {
     text.contains("-----BEGIN ") || lines().all(is_setting) || lines().all(|l| !l.contains(' '))
 }
 
-/// Returns true if a file is written by a package manager, by its name.
+/// Returns true if the file name is one that a package manager writes.
 fn is_lockfile(path: &RepoPath) -> bool {
     const NAMES: &[&[u8]] = &[
         b"package-lock.json",
@@ -131,7 +131,7 @@ fn is_lockfile(path: &RepoPath) -> bool {
     NAMES.contains(&&path.file_name().to_ascii_lowercase()[..])
 }
 
-/// Returns true if a name is one that generators give.
+/// Returns true if the file name is typical for a generator.
 fn is_generated_name(path: &RepoPath) -> bool {
     const ENDS: &[&str] = &[
         ".pb.go",
@@ -162,13 +162,13 @@ fn is_generated_name(path: &RepoPath) -> bool {
     ENDS.iter().any(|e| name.ends_with(e)) || name.starts_with("zz_generated.") || name.contains(".generated.")
 }
 
-/// Bytes and lines at the start of a file in which a generator names itself.
+/// Bytes and lines at the start of a file that are searched for a generator's comment.
 const HEAD: usize = 4096;
 const HEAD_LINES: usize = 30;
-/// Lines within which a sentence goes on.
+/// Lines that one sentence can span, at most.
 const SENTENCE: usize = 3;
 
-/// Returns true if a comment at the start of a file says that a program wrote it.
+/// Returns true if a comment at the start of a file states that it was generated.
 fn says_generated(text: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&text[..text.len().min(HEAD)]).to_ascii_lowercase();
     const LEADERS: &[&str] = &["//", "#", "/*", "*", "--", ";", "<!--", "%", "'", "\"\"\"", "rem ", "(*", "{-", "dnl "];
@@ -194,11 +194,11 @@ fn says_generated(text: &[u8]) -> bool {
     lines.iter().any(alone) || (0..lines.len()).any(|i| sentence(&lines[i..(i + SENTENCE).min(lines.len())]))
 }
 
-/// Bytes from which on a file can be called minified, and the least of its average line.
+/// Bytes of a minified file, and of its average line, at least.
 const MINIFIED_FROM: usize = 4_000;
 const MINIFIED_LINE: usize = 500;
 
-/// Returns true if a file is a program or a style sheet that was made small, by name or by its lines.
+/// Returns true if a file is minified code or CSS, by its name or its average line length.
 fn is_minified(path: &RepoPath, text: &Text) -> bool {
     let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
     let Some((stem, extension)) = name.rsplit_once('.') else { return false };

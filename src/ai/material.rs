@@ -1,6 +1,6 @@
-//! What may be shown to a model: the change with every secret replaced and every hidden character visible.
+//! The content that models may receive: the change with every secret replaced and every hidden character visible.
 //!
-//! Plan, prompt and anchor all work on these lines, so that a quote is compared with exactly what was shown.
+//! Plan, prompt and anchor all use these lines, so that a quote is compared with exactly the text that was sent.
 
 use super::kept::{Sight, sight};
 use super::redact::{self, Sieve};
@@ -15,42 +15,43 @@ use crate::verdict::Skip;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Files that belong to one comparison: the net change, or one commit of a range.
+/// Files of one comparison: the net change, or one commit of a range.
 #[derive(Debug)]
 pub struct Group {
-    /// The commit of a range that the files belong to; findings carry it.
+    /// Commit of a range that the files belong to. It is recorded in findings.
     pub commit: Option<ObjectId>,
-    /// The tree under review, for tools that look around; `None` for a patch or files outside a repository.
+    /// The tree under review for tools; `None` for a patch or files outside a repository.
     pub tree: Option<State>,
-    /// What the authors say of the change: commit messages, oldest first, redacted.
+    /// Commit messages of the change, oldest first, redacted.
     pub messages: Vec<String>,
     pub files: Vec<Shown>,
     /// Unchanged code that helps to judge the change.
     pub related: Related,
 }
 
-/// A changed file as a model sees it.
+/// A changed file in the form that models receive.
 #[derive(Debug)]
 pub struct Shown {
-    /// The change itself, unredacted: never rendered, only measured against.
+    /// The change itself, unredacted. It is never rendered, only compared with.
     pub change: FileChange,
-    /// The path as it is shown.
+    /// Redacted path.
     pub name: String,
-    /// The path on the old side as it is shown, where it was another one.
+    /// Redacted path on the old side, if it differs.
     pub old_name: Option<String>,
-    /// One for each of the change's hunks, in order.
+    /// One entry for each hunk of the change, in order.
     pub hunks: Vec<ShownHunk>,
-    /// What policy says about files like this, in order.
+    /// Guidelines of the policy for this file, in order.
     pub guidelines: Vec<String>,
-    /// Kinds of secrets that were replaced (rule ids), without repeats, in order of appearance.
+    /// Rule IDs of the secrets that were replaced, without duplicates, in order of appearance.
     pub redacted: Vec<String>,
-    /// Added lines of which not all is shown: longer than [`MAX_ADDED`] bytes. No model has reviewed the rest.
+    /// Added lines that were truncated, because they are longer than [`MAX_ADDED`] bytes. No model reviews the rest.
     pub cut: Vec<LineNo>,
-    /// The definitions and uses of both sides.
+    /// Definitions and uses on both sides.
     pub symbols: SideSymbols,
 }
 
-/// The symbols of both sides of a change. `None`: the side is not known as a whole, or its language has no grammar.
+/// The symbols of both sides of a change. `None` if the content of the side is incomplete, or its language has no
+/// grammar.
 #[derive(Debug, Default)]
 pub struct SideSymbols {
     pub old: Option<Arc<Symbols>>,
@@ -65,46 +66,48 @@ impl SideSymbols {
     }
 }
 
-/// A hunk as a model sees it.
+/// A hunk in the form that models receive.
 #[derive(Debug)]
 pub struct ShownHunk {
-    /// The enclosing function or heading, redacted; empty where there is none.
+    /// The enclosing function or heading, redacted; empty if there is none.
     pub section: String,
     pub lines: Vec<ShownLine>,
 }
 
-/// A line of a hunk as a model sees it.
+/// A line of a hunk in the form that models receive.
 #[derive(Debug)]
 pub struct ShownLine {
     pub kind: LineKind,
     pub old: Option<LineNo>,
     pub new: Option<LineNo>,
-    /// Without its line end; secrets replaced, hidden characters as `\u{202e}`, at most
-    /// [`MAX_LINE`] bytes (what is cut says so). An added line that is longer is several of these, one after the
-    /// other and with the same number.
+    /// Text without its line end, with secrets replaced and hidden characters as `\u{202e}`. At most [`MAX_LINE`]
+    /// bytes, with a note if it is truncated. A longer added line is divided into several consecutive entries with the
+    /// same number.
     pub text: String,
 }
 
-/// Bytes of a line, or of a piece of an added one, that are shown at most.
+/// Bytes of a line, or of one piece of an added line, at most.
 pub const MAX_LINE: usize = 2_000;
-/// Bytes of an added line that are shown at most, in pieces.
+/// Bytes of all pieces of an added line, at most.
 pub const MAX_ADDED: usize = 64 << 10;
 
 impl Shown {
-    /// Makes what may be shown of a changed file. `None`: nothing but names or modes changed.
+    /// Renders a changed file for models. Returns `None` if only names or modes changed.
     ///
-    /// Both sides are looked at as a whole: a secret may start outside of a hunk. Linear in their bytes.
+    /// Scans both sides as a whole, because a secret may start outside a hunk. The time is linear in their size.
     ///
     /// # Errors
-    /// Why no model is shown the file; see [`sight`].
+    ///
+    /// Returns the reason why the file is excluded from prompts; see [`sight`].
     pub fn new(change: FileChange, rules: &RuleSet, policy: &Policy) -> Result<Option<Self>, Skip> {
         Self::marked(change, None, rules, policy, &Cache::default())
     }
 
-    /// Like [`Shown::new`], with what `linguist-generated` says of the path in the state that may judge, and the symbols
-    /// that the run knows.
+    /// Like [`Shown::new`], with the value of `linguist-generated` for the path in a trusted state, and the symbols
+    /// that the run has cached.
     ///
     /// # Errors
+    ///
     /// As [`Shown::new`].
     pub fn marked(
         change: FileChange,
@@ -133,45 +136,45 @@ impl Shown {
         Ok(Some(Self { change, name, old_name, hunks, guidelines, redacted, cut, symbols }))
     }
 
-    /// Returns the path on the new side, or the old one of a deletion.
+    /// Returns the path on the new side, or on the old side for a deletion.
     pub fn path(&self) -> &RepoPath {
         self.change.path()
     }
 }
 
-/// A text beside the change: the team's conventions, a design document.
+/// A text in addition to the change: the team's conventions, a design document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// As the reviewer cites it: the path from the top of the repository, or the name it was given by.
+    /// Name in citations: the path from the root of the repository, or the name that the user gave.
     pub name: String,
-    /// Redacted.
+    /// Redacted text.
     pub text: String,
-    /// The folder it speaks for (`CLAUDE.md` of a sub-project); empty: everything.
+    /// Folder that it applies to (`CLAUDE.md` of a sub-project); empty for the whole repository.
     pub folder: Vec<u8>,
 }
 
-/// Makes shown lines of a change, hunk by hunk.
+/// Renders the lines of a change, hunk by hunk.
 struct Renderer<'t, 'r> {
     text: &'t TextChange,
     language: &'static Language,
     old: Side<'t, 'r>,
     new: Side<'t, 'r>,
-    /// Ends of lines are part of the change, and are shown.
+    /// True if the line ends differ, so that they are included.
     ends_differ: bool,
 }
 
-/// One side of a change, and its secrets as far as they were looked for.
+/// One side of a change, with the secrets in its current run.
 struct Side<'t, 'r> {
     rules: &'r RuleSet,
     text: &'t Text,
-    /// The run that was looked at last: the whole file, or a part that a patch shows.
+    /// The current run: the whole file, or a part that a patch contains.
     run: Option<(&'t [u8], Sieve<'t, 'r>)>,
-    /// Where the search for sections stopped, and what it found above.
+    /// Position up to which sections were searched for, and the last section found.
     searched: usize,
     section: Option<Range<usize>>,
-    /// The symbols of the whole file, if its language has a grammar.
+    /// Symbols of the whole file, if its language has a grammar.
     symbols: Option<&'t Symbols>,
-    /// Number of the line at `searched`.
+    /// Line number at `searched`.
     line: u32,
 }
 
@@ -180,7 +183,7 @@ impl<'t, 'r> Side<'t, 'r> {
         Self { rules, text, run: None, searched: 0, section: None, symbols, line: 1 }
     }
 
-    /// Makes the run that a part of the text lies in the current one; tells where the part starts in it.
+    /// Makes the run that contains a part of the text the current one. Returns the position of the part in it.
     fn enter(&mut self, part: &'t [u8]) -> Option<usize> {
         let (run, at) = self.text.around(part)?;
         if self.run.as_ref().is_none_or(|(known, _)| !std::ptr::eq(*known, run)) {
@@ -198,17 +201,16 @@ impl<'t, 'r> Side<'t, 'r> {
         }
     }
 
-    /// Finds the section that a hunk lies in. `part`: its lines. `about`: how many lines after its first one it changes
-    /// something.
+    /// Finds the section of a hunk. `part` holds its lines, and `about` is the offset of its first changed line.
     fn section(&mut self, part: &'t [u8], about: u32, language: &Language) -> String {
         let mut out = String::new();
         let Some(at) = self.enter(part) else { return out };
         let Some((run, sieve)) = &self.run else { return out };
-        // What lies above the hunk before was searched for that one.
+        // The lines above the previous hunk are already searched.
         let fresh = self.searched.min(at)..at;
         self.line += memchr::memchr_iter(b'\n', &run[fresh.clone()]).count() as u32;
         self.searched = at;
-        // Where no definition is around the hunk, git's rule serves in every language.
+        // If no definition contains the hunk, use git's default rule in every language.
         let language = if self.symbols.is_some() { Language::any() } else { language };
         self.section = language.find(run, fresh).or(self.section.take());
         let scope = self.symbols.and_then(|s| s.heading_of(self.line, self.line + about));
@@ -237,7 +239,7 @@ impl<'t, 'r> Renderer<'t, 'r> {
     }
 
     fn hunk(&mut self, hunk: &'t Hunk, redacted: &mut Vec<String>, cut: &mut Vec<LineNo>) -> ShownHunk {
-        // A deletion is found on the old side, all else where the numbers are.
+        // Use the old side for a hunk that only deletes, and the new side otherwise.
         let (side, lines) = if hunk.new.count > 0 { (&mut self.new, &hunk.new) } else { (&mut self.old, &hunk.old) };
         let section = match side.text.whole() {
             Some(_) => side.section(side.text.slice(lines), first_change(self.text, hunk), self.language),
@@ -252,7 +254,7 @@ impl<'t, 'r> Renderer<'t, 'r> {
         ShownHunk { section, lines }
     }
 
-    /// Appends a line; tells whether all of it is shown that has to be.
+    /// Appends a line. Returns false if an added line was truncated.
     fn line(&mut self, line: &Line<'t>, redacted: &mut Vec<String>, out: &mut Vec<ShownLine>) -> bool {
         let bytes = trim_line_end(line.text);
         let side = if line.kind == LineKind::Removed { &mut self.old } else { &mut self.new };
@@ -275,8 +277,8 @@ impl<'t, 'r> Renderer<'t, 'r> {
     }
 }
 
-/// Counts the lines of the shown side between the first one of a hunk and the first one that it changes: an added line, or
-/// that before a removed one.
+/// Returns the number of lines between the start of a hunk and its first change: an added line, or the line before a
+/// removed one.
 fn first_change(text: &TextChange, hunk: &Hunk) -> u32 {
     let mut before = 0;
     let mut is_removal = false;
@@ -295,7 +297,7 @@ fn first_line(text: &[u8]) -> &[u8] {
     memchr::memchr(b'\n', text).map_or(text, |i| &text[..=i])
 }
 
-/// Cuts a line that is longer than so many bytes, and says so; tells whether it did.
+/// Truncates a line that is longer than `most` bytes, and appends a note. Returns true if it was truncated.
 fn shorten(text: &mut String, most: usize) -> bool {
     const ROOM: usize = 40;
     let is_long = text.len() > most;
@@ -308,7 +310,7 @@ fn shorten(text: &mut String, most: usize) -> bool {
     is_long
 }
 
-/// Finds where the first piece of a long line ends: behind a word where that is near.
+/// Returns the end of the first piece of a long line, preferably at the end of a word.
 fn piece_end(text: &str) -> usize {
     const NEAR: usize = 200;
     let most = text.floor_char_boundary(MAX_LINE);
@@ -374,7 +376,7 @@ mod tests {
         let new = old.replace("f1(15)", "g").replace("f1(2)", "g").replace("f2(15)", "g");
         let s = shown("a.rs", &old, &new);
         let sections: Vec<_> = s.hunks.iter().map(|h| h.section.as_str()).collect();
-        // The first hunk begins in `f0`, and its first changed line is in `f1`.
+        // The first hunk starts in `f0`, and its first changed line is in `f1`.
         assert_eq!(sections, ["fn f1() {", "fn f1() {", "fn f2() {"]);
     }
 

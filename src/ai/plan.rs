@@ -1,8 +1,8 @@
-//! Which parts of the change go into which request. Pure.
+//! Divides the change into requests. Pure.
 //!
-//! Files stay whole where they fit, and what belongs together stays together ([`affinity`]). Cuts between chunks
-//! depend on the files' names rather than on what came before, so that an edit moves few of them and the answers to
-//! the other chunks can be used again. Nothing is dropped silently: what the limits leave out is named.
+//! A file stays whole if it fits, and related files stay together ([`affinity`]). The cuts between chunks depend on
+//! file names instead of on the preceding content. So an edit moves few cuts, and the cached answers to the other
+//! chunks remain usable. Nothing is dropped silently: the plan lists what exceeds the limits.
 
 mod affinity;
 mod split;
@@ -12,12 +12,12 @@ use std::ops::Range;
 
 pub use split::halve;
 
-/// One request's part of the change.
+/// The part of the change in one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// Position of the [`Group`](super::material::Group).
     pub group: usize,
-    /// In the order of the change; at least one.
+    /// Pieces in the order of the change; at least one.
     pub pieces: Vec<Piece>,
     /// Bytes of related code that fit in the request.
     pub room: usize,
@@ -28,9 +28,9 @@ pub struct Chunk {
 pub struct Piece {
     /// Position in [`Group::files`](super::material::Group::files).
     pub file: usize,
-    /// Which lines of which hunks, in order; together the whole file unless it was split.
+    /// Line ranges of the hunks, in order. Together they are the whole file, unless it is split.
     pub hunks: Vec<HunkPart>,
-    /// The file has further parts in other chunks.
+    /// True if other chunks contain further parts of the file.
     pub split: bool,
 }
 
@@ -43,42 +43,42 @@ pub struct HunkPart {
     pub lines: Range<usize>,
 }
 
-/// What requests may hold.
+/// Limits of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Files of one request.
+    /// Files of one request, at most.
     pub files: usize,
-    /// Shown lines of one request.
+    /// Lines of one request, at most.
     pub lines: usize,
-    /// Bytes of one request's part of the change: what the backend takes, less what is the same in all requests.
-    /// Three bytes are about a token.
+    /// Bytes of the change in one request, at most: the capacity of the backend, minus the text that all requests
+    /// share. Three bytes are about one token.
     pub bytes: usize,
-    /// Requests for the whole change.
+    /// Requests for the whole change, at most.
     pub requests: usize,
 }
 
-/// Bytes of related code in one request, as far as the backend takes them: this, or twice the part of the change.
+/// Bytes of related code in one request, if the capacity allows: this, or twice the size of the change in it.
 const RELATED: usize = 20 << 10;
 
-/// The requests of a review, and what they leave out.
+/// The requests of a review, and the files that they leave out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     pub chunks: Vec<Chunk>,
-    /// What would have taken more requests than there may be, in order.
+    /// Files that exceed the limit of requests, in order.
     pub left_out: Vec<LeftOut>,
 }
 
-/// A file that no request holds, or not all of it.
+/// A file that the requests leave out, or contain only in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     pub group: usize,
     /// Position in [`Group::files`](super::material::Group::files).
     pub file: usize,
-    /// A part of it is in a chunk.
+    /// True if a chunk contains a part of it.
     pub partly: bool,
 }
 
-/// How much of a request something takes.
+/// The size of a part of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Weight {
     files: usize,
@@ -95,12 +95,12 @@ impl std::ops::Add for Weight {
 }
 
 impl Weight {
-    /// Bytes of a file's heading besides its names, and of a hunk's besides its section.
+    /// Bytes of a file heading without names, and of a hunk header without its section.
     const HEADING: usize = 64;
     const HUNK: usize = 8;
-    /// Bytes of the section that a part of a hunk may have.
+    /// Bytes of the section in a part of a hunk, at most.
     const SECTION: usize = 120;
-    /// Bytes of a line besides its text: the number, the marker, the end.
+    /// Bytes of a line without its text: the number, the marker, the newline.
     const LINE: usize = 9;
 
     fn of_lines(hunk: &ShownHunk, lines: Range<usize>) -> Self {
@@ -111,7 +111,7 @@ impl Weight {
     }
 
     fn of_file(file: &Shown) -> Self {
-        // A guideline may name the files that it is about.
+        // A guideline may list the files that it applies to.
         let guidelines: usize = file.guidelines.iter().map(|g| g.len() + file.name.len() + 4).sum();
         let names = file.name.len() + file.old_name.as_ref().map_or(0, String::len);
         Self { files: 1, lines: 0, bytes: names + Self::HEADING + guidelines }
@@ -126,7 +126,7 @@ impl Weight {
         self.files <= limits.files && self.lines <= limits.lines && self.bytes <= limits.bytes
     }
 
-    /// Returns true if it takes at least half of a request.
+    /// Returns true if this is at least half of the limits of a request.
     fn is_half(self, limits: &Limits) -> bool {
         self.files * 2 >= limits.files || self.lines * 2 >= limits.lines || self.bytes * 2 >= limits.bytes
     }
@@ -134,13 +134,14 @@ impl Weight {
 
 use std::ops::Add as _;
 
-/// Cuts the change into chunks. The same change gives the same chunks.
+/// Cuts the change into chunks. The result is deterministic.
 pub fn plan(groups: &[Group], limits: &Limits) -> Plan {
     let limits = &Limits { files: limits.files.max(1), lines: limits.lines.max(1), ..*limits };
     let mut plan = Plan::default();
     for (index, group) in groups.iter().enumerate() {
         let mut chunks = pack(index, group, limits);
-        // Only a question about a whole group has its commit messages. What several questions ask does not depend on them.
+        // Only a request for a whole group contains its commit messages. If there are several requests, they do not
+        // depend on the messages.
         if chunks.len() == 1 {
             let messages: usize = group.messages.iter().map(|m| m.len() + 2).sum();
             chunks = pack(index, group, &Limits { bytes: limits.bytes.saturating_sub(messages), ..*limits });
@@ -160,7 +161,7 @@ pub fn plan(groups: &[Group], limits: &Limits) -> Plan {
     plan
 }
 
-/// Cuts one group into chunks, however many.
+/// Cuts one group into chunks, without a limit on their number.
 fn pack(index: usize, group: &Group, limits: &Limits) -> Vec<Chunk> {
     let mut packer = Packer {
         group: index,
@@ -189,7 +190,7 @@ struct Packer<'a> {
 }
 
 impl Packer<'_> {
-    /// Adds files that belong together.
+    /// Adds related files.
     fn add(&mut self, cluster: &[usize]) {
         let pieces: Vec<Piece> = cluster.iter().map(|f| whole(self.files, *f)).collect();
         let weight = pieces.iter().map(|p| self.weigh(p)).fold(Weight::default(), Weight::add);
@@ -203,14 +204,15 @@ impl Packer<'_> {
                 self.add_alone(piece);
             }
         }
-        // Past the middle, the name of the file decides where the chunk ends: an edit before it does not move it.
+        // Once a chunk is half full, the file name decides where it ends, so that an edit in earlier files does not
+        // move the cut.
         let ends = cluster.last().is_some_and(|f| is_end(self.files[*f].path().as_bytes()));
         if ends && self.weight.is_half(self.limits) {
             self.close();
         }
     }
 
-    /// Adds a file on its own, in parts if it has to be.
+    /// Adds a single file, split into parts if necessary.
     fn add_alone(&mut self, piece: Piece) {
         let weight = self.weigh(&piece);
         if weight.fits(self.limits) {
@@ -224,7 +226,7 @@ impl Packer<'_> {
         let parts = split::parts(file, self.limits);
         let split = parts.len() > 1;
         for hunks in parts {
-            // The last part leaves room for what follows.
+            // Close only before each part, so that the last one can share its chunk with the following files.
             self.close();
             let piece = Piece { file: piece.file, hunks, split };
             let weight = self.weigh(&piece);
@@ -252,7 +254,7 @@ impl Packer<'_> {
     }
 }
 
-/// Returns all files of a group as one part, which no request shows: claims about the whole change are found in it.
+/// Returns all files of a group as one chunk, to anchor claims about the whole change. No request contains it.
 pub fn all_of(group: usize, files: &[Shown]) -> Chunk {
     Chunk { group, pieces: (0..files.len()).map(|file| whole(files, file)).collect(), room: 0 }
 }
@@ -262,7 +264,7 @@ fn whole(files: &[Shown], file: usize) -> Piece {
     Piece { file, hunks: hunks.collect(), split: false }
 }
 
-/// Tells of one name in four, always of the same ones, that a chunk may end behind it.
+/// Returns true for one in four file names, by hash: a chunk may end after such a file.
 fn is_end(name: &[u8]) -> bool {
     // FNV-1a.
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3));

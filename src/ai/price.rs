@@ -4,16 +4,15 @@ use crate::policy::{BackendKind, Price};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// The list of prices.
 const PRICES: &str = include_str!("price/prices.toml");
 
 /// The prices of one provider.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Vendor {
-    /// The kind of its backend.
+    /// Kind of its backend.
     kind: String,
-    /// When the prices were read: `2026-10-10`.
+    /// Date of the prices, such as `2026-10-10`.
     date: String,
     source: String,
     models: Vec<Model>,
@@ -35,7 +34,7 @@ struct List {
     vendor: Vec<Vendor>,
 }
 
-/// A price, and the day on which it was the provider's.
+/// A price, with its date and source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     pub price: Price,
@@ -43,7 +42,7 @@ pub struct Listed {
     pub source: String,
 }
 
-/// Returns the listed price of a model at its own provider; `None`: it is not in the list.
+/// Returns the listed price of a model at its own provider, or `None` if it is not listed.
 pub fn listed(kind: BackendKind, model: &str) -> Option<Listed> {
     static LIST: LazyLock<Vec<Vendor>> =
         LazyLock::new(|| toml::from_str(PRICES).map_or(Vec::new(), |l: List| l.vendor));
@@ -55,14 +54,15 @@ pub fn listed(kind: BackendKind, model: &str) -> Option<Listed> {
     Some(Listed { price, date: vendor.date.clone(), source: vendor.source.clone() })
 }
 
-/// Returns true if a model is the listed one, or a dated version of it. Another word behind the name is another model.
+/// Returns true if a model is the listed one, or a dated version of it. A name with another suffix is a different
+/// model.
 fn is_version(model: &str, name: &str) -> bool {
     let Some(rest) = model.strip_prefix(name) else { return false };
     let Some(rest) = rest.strip_prefix('-') else { return rest.is_empty() };
     let parts: Vec<&str> = rest.strip_prefix("preview-").unwrap_or(rest).split('-').collect();
     let is_number = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
     let lengths: Vec<usize> = parts.iter().map(|p| p.len()).collect();
-    // 20260101, 2026-01-01, 01-2026, or the number of a revision: 001.
+    // 20260101, 2026-01-01, 01-2026, or a revision number such as 001.
     let is_date = parts.iter().all(is_number) && matches!(lengths[..], [8] | [4, 2, 2] | [2, 4] | [3]);
     matches!(rest, "latest" | "preview") || is_date
 }

@@ -1,7 +1,7 @@
-//! Puts questions into words. Pure: everything foreign comes redacted, and leaves inside fences.
+//! Renders prompts. Pure: all untrusted text is redacted before, and put inside fences here.
 //!
-//! A prompt is, in this order, instructions that never change, the context of the run, a part of the change, and
-//! the task: what providers cache is the front. Its last line is the nonce, which a reply must repeat.
+//! A prompt consists of constant instructions, the context of the run, a part of the change, and the task, in this
+//! order, so that providers can cache its prefix. Its last line is the nonce, which a reply must repeat.
 
 mod consult;
 mod criteria;
@@ -30,49 +30,49 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// What a model is told besides the change: the same for every request of a run. All texts are redacted.
+/// The context of a run that all its requests share, except the change itself. All texts are redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Brief {
     pub depth: Depth,
-    /// What the author says was asked for and done.
+    /// Description by the author of the request and the work done.
     pub summary: Option<String>,
-    /// Design documents that the change is to follow.
+    /// Design documents that the change must follow.
     pub documents: Vec<Document>,
-    /// Tickets and pages that the change refers to, by what they are cited by.
+    /// Tickets and pages that the change refers to, named by their keys.
     pub tickets: Vec<Document>,
-    /// The team's own rules; those of a folder go with the chunks that touch it.
+    /// Conventions of the team. Conventions of a folder are only sent with chunks that touch it.
     pub conventions: Vec<Document>,
-    /// Categories to review; empty: all.
+    /// Categories to review; all if empty.
     pub focus: Vec<Category>,
-    /// What to look at with special care, in the author's words.
+    /// Areas that need special attention, as the author describes them.
     pub areas: Vec<String>,
-    /// How the project's tests ended, in a line or a few.
+    /// Results of the project's tests, in a few lines.
     pub tests: Option<String>,
-    /// What went before each follow-up round of the same review, oldest first.
+    /// Earlier rounds of the same review, oldest first.
     pub previous: Vec<Previous>,
-    /// Changed files that no model is shown.
+    /// Changed files that are not sent to any model.
     pub kept: Vec<Kept>,
-    /// What the task asks for, one by one; the task itself is among the documents.
+    /// Criteria of the task. The task itself is among the documents.
     pub criteria: Vec<Criterion>,
-    /// Claims of models that a person rejected; each goes with the chunks that show its line.
+    /// Claims of models that a person rejected. Each is sent with the chunks that contain its line.
     pub rejections: Vec<Rejection>,
 }
 
 /// A claim that a person rejected. Texts are redacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// As reports write paths.
+    /// Path in the format of reports.
     pub path: String,
     pub rule: String,
-    /// The line that it was about.
+    /// The line that the claim was about.
     pub line: String,
     pub reason: String,
 }
 
-/// The kind of defect that a request asks for.
+/// The kind of defects that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lens {
-    /// Everything at once: depth quick.
+    /// All kinds at once, for depth quick.
     Whole,
     Correctness,
     Security,
@@ -83,7 +83,7 @@ pub enum Lens {
 }
 
 impl Lens {
-    /// The lenses of depth thorough, each a request of its own.
+    /// The lenses of depth thorough, one request each.
     pub const THOROUGH: [Self; 4] = [Self::Correctness, Self::Security, Self::Conventions, Self::Tests];
 
     fn task(self) -> &'static str {
@@ -98,10 +98,10 @@ impl Lens {
 }
 
 impl Brief {
-    /// Cuts documents and conventions, the longest first, until they and the rest of the context take no more than half of
-    /// a request of `capacity` bytes. Returns notes that name what was cut.
+    /// Truncates documents and conventions, the longest first, until the whole context takes at most half of a request
+    /// of `capacity` bytes. Returns notes that list the truncated documents.
     pub fn fit(&mut self, capacity: usize) -> Vec<String> {
-        /// No text is cut below this.
+        /// No text is truncated below this size in bytes.
         const LEAST: usize = 1 << 10;
         let mut cut: Vec<(String, usize)> = Vec::new();
         while fixed_bytes(self, capacity) > capacity / 2 {
@@ -133,29 +133,29 @@ const AGAIN: &str = include_str!("prompt/again.md");
 const REJECTED: &str = include_str!("prompt/rejected.md");
 const TICKETS: &str = include_str!("prompt/tickets.md");
 const AREAS: &str = include_str!("prompt/areas.md");
-/// Bytes of a cited section that the judge of a claim is shown.
+/// Bytes of a cited section in the prompt that verifies a claim, at most.
 const CITED: usize = 4 << 10;
-/// Lines around a claim that its judge is shown, at most.
+/// Lines around a claim in the prompt that verifies it, at most.
 const CLAIM_LINES: usize = 80;
-/// Bytes of related code that the judge of a claim sees, at most.
+/// Bytes of related code in the prompt that verifies a claim, at most.
 const CLAIM_RELATED: usize = 20 << 10;
-/// Bytes of a request about a claim beside its code and the list of files, at most: rules, task and names.
+/// Bytes of the prompt that verifies a claim, without its code and the list of files, at most: rules, task and names.
 const CLAIM_FIXED: usize = 6 << 10;
-/// The part of a request that is kept for follow-up rounds: an eighth.
+/// Divisor for the share of a request that is reserved for follow-up rounds: an eighth.
 const ROUNDS_SHARE: usize = 8;
 /// Rejected claims that a request lists, at most.
 const REJECTIONS: usize = 20;
-/// Names of kept files that a request tells at most.
+/// Names of excluded files that a request lists, at most.
 const KEPT_NAMES: usize = 10;
 
-/// Asks for the review of a chunk.
+/// Renders the prompt to review a chunk.
 pub fn review(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Prompt {
     review_after(brief.previous.len(), brief, group, chunk, lens, nonce)
 }
 
-/// Returns the questions about a chunk to which an answer would still do, the oldest first: it was asked the same when
-/// there were fewer rounds, and the chunk is as it was. An explanation of a finding in one of its files is something
-/// new to be told.
+/// Returns the prompts about a chunk from earlier rounds whose answers are still valid, the oldest first: the prompt
+/// was the same when there were fewer rounds, and the chunk is unchanged. An explanation of a finding in one of its
+/// files invalidates an answer.
 pub fn earlier(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Vec<Prompt> {
     let is_told = |p: &Previous| {
         let names = |piece: &Piece| p.explained.contains(&group.files[piece.file].path().to_wire());
@@ -166,7 +166,7 @@ pub fn earlier(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &
     all.map(|rounds| review_after(rounds, brief, group, chunk, lens, nonce)).collect()
 }
 
-/// Asks for the review of a chunk as if only so many follow-up rounds were known.
+/// Renders the prompt to review a chunk, limited to the first `rounds` follow-up rounds.
 fn review_after(rounds: usize, brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Prompt {
     let previous = &brief.previous[..rounds];
     Prompt {
@@ -179,8 +179,8 @@ fn review_after(rounds: usize, brief: &Brief, group: &Group, chunk: &Chunk, lens
     }
 }
 
-/// Asks whether a whole change does what its commit messages say. The list of its files is part of the question, numbers
-/// included: an answer about another state of the change is none.
+/// Renders the prompt that compares a whole change with its commit messages. The list of files with their line counts
+/// is part of the question, so that an answer about another state of the change does not match.
 pub fn whole_change(brief: &Brief, group: &Group, nonce: &Nonce) -> Prompt {
     let chunk = plan::all_of(0, &group.files);
     let mut text = manifest::manifest(group, &brief.kept, &chunk).text;
@@ -197,8 +197,8 @@ pub fn whole_change(brief: &Brief, group: &Group, nonce: &Nonce) -> Prompt {
     }
 }
 
-/// Writes the commit messages, for the one question that has the whole change. A part goes without them: it is reviewed
-/// anew only if its own code changes, not with every commit.
+/// Renders the commit messages, but only for a request with the whole change. A part omits them, so that it is reviewed
+/// again only if its own code changes, and not after every commit.
 fn messages(group: &Group, chunk: &Chunk, lens: Lens) -> String {
     let mut out = String::new();
     let is_asked = matches!(lens, Lens::Whole | Lens::Conventions) && !is_part(group, chunk);
@@ -208,12 +208,12 @@ fn messages(group: &Group, chunk: &Chunk, lens: Lens) -> String {
     out
 }
 
-/// Returns true if others are asked about more of the same change.
+/// Returns true if other requests contain more of the same change.
 fn is_part(group: &Group, chunk: &Chunk) -> bool {
     chunk.pieces.len() < group.files.len() || chunk.pieces.iter().any(|p| p.split)
 }
 
-/// The code that the judge of a claim sees: lines of one hunk, and what is related to it.
+/// The code in the prompt that verifies a claim: lines of one hunk, and related code.
 #[derive(Debug)]
 struct ClaimCode<'g> {
     file: &'g Shown,
@@ -225,7 +225,7 @@ struct ClaimCode<'g> {
 }
 
 impl<'g> ClaimCode<'g> {
-    /// Returns the unchanged lines before and after those of the hunk.
+    /// Returns the unchanged lines before and after the lines of the hunk.
     fn unchanged(&self) -> [Vec<(u32, &'g str)>; 2] {
         let numbers = || self.hunk.lines[self.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
         let (Some(first), Some(last)) = (numbers().next(), numbers().next_back()) else {
@@ -235,14 +235,14 @@ impl<'g> ClaimCode<'g> {
     }
 }
 
-/// Returns the code around a claim, with so many bytes of related code. `None` where it is tied to no line that can be
-/// shown.
+/// Returns the code around a claim, with at most `room` bytes of related code. Returns `None` if the claim is not
+/// anchored to a line that can be shown.
 fn claim_code<'g>(draft: &Draft, group: &'g Group, room: usize) -> Option<ClaimCode<'g>> {
     let location = draft.location.as_ref()?;
     let first = location.lines?.first;
     let index = group.files.iter().position(|f| *f.path() == location.file)?;
     let file = &group.files[index];
-    // Of a long line in pieces, the one that is quoted.
+    // If a long line is divided into pieces, take the one that contains the quote.
     let is_quoted = |l: &&ShownLine| !draft.quote.is_empty() && l.text.contains(draft.quote.trim());
     let (number, hunk, at) = file.hunks.iter().enumerate().find_map(|(number, h)| {
         let at = h.lines.iter().position(|l| l.new == Some(first))?;
@@ -256,8 +256,8 @@ fn claim_code<'g>(draft: &Draft, group: &'g Group, room: usize) -> Option<ClaimC
     Some(ClaimCode { file, hunk, lines, picked, around: around_hunk })
 }
 
-/// Returns the lines that a refutation of a claim can quote: those that [`refute`] shows and that
-/// the change leaves in the file.
+/// Returns the lines that a refutation of a claim can quote: lines in the prompt of [`refute`] that the change leaves
+/// in the file.
 pub fn refutable_lines<'g>(brief: &Brief, draft: &Draft, group: &'g Group, capacity: usize) -> Vec<&'g str> {
     let room = claim_room(brief, draft, group, capacity);
     let Some(code) = claim_code(draft, group, room) else { return Vec::new() };
@@ -269,15 +269,15 @@ pub fn refutable_lines<'g>(brief: &Brief, draft: &Draft, group: &'g Group, capac
     shown.map(|l| l.text.as_str()).chain(unchanged).collect()
 }
 
-/// Returns how many bytes of related code a request about a claim has room for.
+/// Returns the bytes available for related code in a request about a claim.
 fn claim_room(brief: &Brief, draft: &Draft, group: &Group, capacity: usize) -> usize {
     let code = claim_with_code(brief, draft, group, 0).map_or(0, |text| text.len());
     let used = code + files_beside(brief, draft, group).text.len() + CLAIM_FIXED;
     CLAIM_RELATED.min(capacity.saturating_sub(used))
 }
 
-/// Asks for the refutation of one claim, alone with its code, in a request of `capacity` bytes. `None` where it is tied to
-/// no line that can be shown.
+/// Renders the prompt that verifies one claim with its code, in a request of `capacity` bytes. Returns `None` if the
+/// claim is not anchored to a line that can be shown.
 pub fn refute(brief: &Brief, draft: &Draft, group: &Group, capacity: usize, nonce: &Nonce) -> Option<Prompt> {
     let chunk = claim_with_code(brief, draft, group, claim_room(brief, draft, group, capacity))?;
     let mut task = DECIDE.to_owned();
@@ -285,8 +285,8 @@ pub fn refute(brief: &Brief, draft: &Draft, group: &Group, capacity: usize, nonc
     Some(about_a_claim(REFUTE, files_beside(brief, draft, group), chunk, task, nonce))
 }
 
-/// Asks for a test that shows the defect of one claim. `command` runs the project's tests. `None` where the claim is tied
-/// to no line that can be shown. The request has at most `capacity` bytes.
+/// Renders the prompt for a test that demonstrates the defect of one claim, in a request of `capacity` bytes. `command`
+/// runs the project's tests. Returns `None` if the claim is not anchored to a line that can be shown.
 pub fn reproduce(
     brief: &Brief,
     draft: &Draft,
@@ -308,19 +308,19 @@ pub fn reproduce(
     Some(about_a_claim(REPRODUCE, files_beside(brief, draft, group), chunk, task, nonce))
 }
 
-/// Makes a prompt that shows one claim and nothing else of the change.
+/// Builds a prompt with one claim and no other part of the change.
 fn about_a_claim(system: &'static str, manifest: Manifest, chunk: String, task: String, nonce: &Nonce) -> Prompt {
     Prompt { system, manifest, context: String::new(), chunk, task, nonce: nonce.clone() }
 }
 
-/// Lists the files of the change for the judge of a claim.
+/// Renders the list of changed files for the prompt that verifies a claim.
 fn files_beside(brief: &Brief, draft: &Draft, group: &Group) -> Manifest {
     let file = draft.location.as_ref().and_then(|l| group.files.iter().position(|f| *f.path() == l.file));
     file.map_or_else(Manifest::default, |file| manifest::beside(group, &brief.kept, file))
 }
 
-/// Writes a claim and the code around it, with so many bytes of related code. `None` where it is tied to no line that can
-/// be shown.
+/// Renders a claim and the code around it, with at most `room` bytes of related code. Returns `None` if the claim is
+/// not anchored to a line that can be shown.
 fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group, room: usize) -> Option<String> {
     let found = claim_code(draft, group, room)?;
     let [before, after] = found.unchanged();
@@ -344,7 +344,7 @@ fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group, room: usize) -> 
     Some(chunk)
 }
 
-/// Returns what stands where a claim cites, no more than [`CITED`] bytes of it.
+/// Returns the section that a claim cites, truncated to [`CITED`] bytes.
 fn cited(brief: &Brief, file: &Shown, label: &str) -> Option<Document> {
     let guidelines = Document { name: "guidelines".to_owned(), text: file.guidelines.join("\n"), folder: Vec::new() };
     let all = brief.conventions.iter().chain(&brief.documents).chain(&brief.tickets).chain([&guidelines]);
@@ -353,10 +353,11 @@ fn cited(brief: &Brief, file: &Shown, label: &str) -> Option<Document> {
     Some(Document { name: redact::visible(label.as_bytes()), text, folder: Vec::new() })
 }
 
-/// Returns how many bytes of a request of `capacity` bytes are the same in all of them, at most: what a chunk cannot have.
+/// Returns the bytes of a request of `capacity` bytes that all requests share, at most, and that are not available for
+/// a chunk.
 ///
-/// A share of the capacity is kept for follow-up rounds, also when there are none: a further round would leave less room
-/// for related code, and would ask about unchanged parts again.
+/// A share of the capacity is reserved for follow-up rounds even if there are none yet. Otherwise a further round would
+/// leave less room for related code, and unchanged parts would be reviewed again.
 pub fn fixed_bytes(brief: &Brief, capacity: usize) -> usize {
     let without_rounds = shared_bytes(brief, &[]);
     shared_bytes(brief, &brief.previous).max(without_rounds + capacity / ROUNDS_SHARE)
@@ -371,7 +372,7 @@ fn shared_bytes(brief: &Brief, previous: &[Previous]) -> usize {
     SYSTEM.len() + context + scoped + task + languages::longest() + criteria::bytes(brief) + 400
 }
 
-/// Writes what all requests of a run share.
+/// Renders the context that all requests of a run share.
 fn context(brief: &Brief, previous: &[Previous]) -> String {
     let mut out = String::new();
     for d in brief.conventions.iter().filter(|d| d.folder.is_empty()) {
@@ -402,7 +403,7 @@ fn document(kind: &str, document: &Document, out: &mut String) {
     fenced(kind, &format!("name: {}\n\n{}", document.name, document.text), out);
 }
 
-/// Writes a chunk, with what is told of its files only.
+/// Renders a chunk, with the conventions and guidelines for its files.
 fn part(brief: &Brief, group: &Group, chunk: &Chunk) -> String {
     let files: Vec<&Shown> = chunk.pieces.iter().map(|p| &group.files[p.file]).collect();
     let mut out = String::new();
@@ -431,7 +432,7 @@ fn part(brief: &Brief, group: &Group, chunk: &Chunk) -> String {
     out
 }
 
-/// Lists the rejected claims about lines that are shown.
+/// Lists the rejected claims about lines of these files.
 fn rejected(brief: &Brief, files: &[&Shown]) -> String {
     let is_shown = |r: &&Rejection| {
         let mut own = files.iter().filter(|f| f.path().to_wire() == r.path);
@@ -446,12 +447,12 @@ fn rejected(brief: &Brief, files: &[&Shown]) -> String {
     out
 }
 
-/// Returns true if a path lies in a folder.
+/// Returns true if a path is inside a folder.
 fn is_inside(path: &[u8], folder: &[u8]) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/'))
 }
 
-/// Lists what policy says of the files, each text once with the files that it is about.
+/// Lists the guidelines of the policy for the files. Each text is listed once, with the files that it applies to.
 fn guidelines(files: &[&Shown]) -> String {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for file in files {
@@ -464,7 +465,7 @@ fn guidelines(files: &[&Shown]) -> String {
     }
     let mut out = String::new();
     for (text, names) in all {
-        // Where it is about everything, the names would say nothing.
+        // Omit the names if the guideline applies to all files.
         if names.len() < files.len() {
             let _ = writeln!(out, "{}:", names.join(", "));
         }
@@ -473,7 +474,7 @@ fn guidelines(files: &[&Shown]) -> String {
     out
 }
 
-/// Appends the changed files beside those of the chunk that are not shown: a lockfile beside its manifest.
+/// Appends excluded files in the folders of the chunk's files, such as the lockfile of a manifest.
 fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
     let folder = |path: &[u8]| memchr::memrchr(b'/', path).map_or(0, |i| i + 1);
     let beside = |k: &&Kept| {
@@ -490,7 +491,7 @@ fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
     let _ = writeln!(out, "\nchanged too, not shown: {}{more}", names.join(", "));
 }
 
-/// Writes the task. `about`: what is to be reviewed; `None`: anything, without a checklist.
+/// Renders the task. `about` is the chunk to review. With `None` the result is the longest task, without a checklist.
 fn task(brief: &Brief, previous: &[Previous], lens: Lens, about: Option<(&Group, &Chunk)>, nonce: &Nonce) -> String {
     let mut out = lens.task().to_owned();
     if let (Lens::Whole | Lens::Correctness, Some((group, chunk))) = (lens, about) {
@@ -522,7 +523,7 @@ fn task(brief: &Brief, previous: &[Previous], lens: Lens, about: Option<(&Group,
     out
 }
 
-/// Appends what every task ends with.
+/// Appends the common end of a task.
 fn ending(brief: &Brief, has_tree: bool, nonce: &Nonce, out: &mut String) {
     if has_tree && brief.depth == Depth::Thorough {
         out.push_str(AROUND);
@@ -531,13 +532,13 @@ fn ending(brief: &Brief, has_tree: bool, nonce: &Nonce, out: &mut String) {
     out.push_str(nonce.as_str());
 }
 
-/// Picks the lines around a place of a hunk.
+/// Selects the lines around a position in a hunk.
 fn around(hunk: &ShownHunk, at: usize) -> Range<usize> {
     let start = at.saturating_sub(CLAIM_LINES / 2);
     start..(at + CLAIM_LINES / 2).min(hunk.lines.len())
 }
 
-/// Writes a claim down. What a model says is foreign, too.
+/// Renders a claim. Text from a model is untrusted too.
 fn claim(draft: &Draft, file: &Shown, group: &Group) -> String {
     let line = draft.location.as_ref().and_then(|l| l.lines).map_or(0, |l| l.first.get());
     let mut out = format!("file: {}\nline: {line}\nseverity: {}\n", file.name, draft.severity);
@@ -560,7 +561,7 @@ fn claim(draft: &Draft, file: &Shown, group: &Group) -> String {
     out
 }
 
-/// Returns the name by which a prompt shows a file. A path that no prompt shows may contain a secret.
+/// Returns the name of a file in prompts. A path that is in no prompt may contain a secret.
 fn name_of<'g>(path: &'g RepoPath, group: &'g Group) -> Cow<'g, str> {
     if let Some(file) = group.files.iter().find(|f| f.path() == path) {
         return Cow::Borrowed(&file.name);

@@ -10,21 +10,21 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub struct Ledger {
     budget: RefCell<Budget>,
-    /// Wakes what waits for a reservation.
+    /// Wakes requests that wait for a reservation.
     freed: Notify,
 }
 
 impl Ledger {
-    /// Starts with nothing spent.
+    /// Creates a ledger with nothing spent.
     pub fn new(limits: Limits) -> Self {
         Self { budget: RefCell::new(Budget::new(limits)), freed: Notify::new() }
     }
 
-    /// Opens a question to a backend, which may have up to `most` requests.
+    /// Opens a question to a backend, with at most `most` requests.
     ///
     /// # Errors
     ///
-    /// The limit, where no request is left.
+    /// Returns the limit if no request is left.
     pub fn open<'a>(&'a self, backend: &'a str, price: Option<&'a Price>, most: u32) -> Result<Quota<'a>, String> {
         let share = self.budget.borrow_mut().open(most)?;
         Ok(Quota { ledger: Some(self), backend, price, share: Cell::new(share) })
@@ -35,22 +35,22 @@ impl Ledger {
         self.budget.borrow_mut().plan(questions);
     }
 
-    /// Takes a planned question back.
+    /// Cancels a planned question.
     pub fn skip(&self) {
         self.budget.borrow_mut().skip();
     }
 
-    /// Keeps requests for questions that are not planned yet.
+    /// Sets requests aside for questions that are not planned yet.
     pub fn keep(&self, requests: u32) {
         self.budget.borrow_mut().keep(requests);
     }
 
-    /// Returns the dollars spent so far; `None` while no cost is known.
+    /// Returns the dollars spent so far, or `None` if no cost is known.
     pub fn usd(&self) -> Option<f64> {
         self.budget.borrow().usd()
     }
 
-    /// Returns the dollars that are not spent; a part of them can be reserved.
+    /// Returns the dollars that are not spent. Some of them can be reserved.
     pub fn usd_left(&self) -> f64 {
         self.budget.borrow().usd_left()
     }
@@ -59,16 +59,16 @@ impl Ledger {
 /// The requests, tokens and cost that one question can still use.
 #[derive(Debug)]
 pub struct Quota<'a> {
-    /// `None`: without limit.
+    /// `None` for an unlimited quota.
     ledger: Option<&'a Ledger>,
     backend: &'a str,
     price: Option<&'a Price>,
-    /// Requests that are promised to it and not sent.
+    /// Requests that are promised to the question and not sent.
     share: Cell<u32>,
 }
 
 impl Quota<'static> {
-    /// Returns a quota without limit.
+    /// Returns an unlimited quota.
     pub const fn unlimited() -> Self {
         Self { ledger: None, backend: "", price: None, share: Cell::new(u32::MAX) }
     }
@@ -79,12 +79,13 @@ impl<'a> Quota<'a> {
         Want { backend: self.backend, price: self.price, bytes, longest }
     }
 
-    /// Reserves a round trip that sends so many bytes, for an answer of up to `longest` tokens. Waits while only requests
-    /// in flight prevent it.
+    /// Reserves a round trip that sends this many bytes, for an answer of at most `longest` tokens. Waits while only
+    /// requests in flight prevent it.
     ///
     /// # Errors
     ///
-    /// `Limit`, with the limit that would be passed; the deadline and the end of the run.
+    /// Returns `Limit` with the limit that would be exceeded, `TimedOut` at the deadline, or `Stopped` at the end of
+    /// the run.
     pub async fn reserve(&self, bytes: usize, longest: u64, limits: &Until<'_>) -> Result<Grant<'_>, Failure> {
         let Some(ledger) = self.ledger else {
             return Ok(Grant { quota: self, ticket: Cell::new(None), bytes, longest });
@@ -103,11 +104,11 @@ impl<'a> Quota<'a> {
         }
     }
 
-    /// Takes one request of the question's share, or beyond it one that is promised to no question.
+    /// Takes one request from the question's share, or a spare request if the share is used up.
     ///
     /// # Errors
     ///
-    /// `Limit`.
+    /// Returns `Limit`.
     fn take(&self) -> Result<(), Failure> {
         let Some(ledger) = self.ledger else { return Ok(()) };
         let mut share = self.share.get();
@@ -116,12 +117,11 @@ impl<'a> Quota<'a> {
         taken.map_err(|limit| Failure::new(Cause::Limit, limit))
     }
 
-    /// Reserves a retry. The question's share is for its rounds, so what is promised to no question goes
-    /// first.
+    /// Reserves a retry. The question needs its share for its rounds, so spare requests are used first.
     ///
     /// # Errors
     ///
-    /// `Limit`.
+    /// Returns `Limit`.
     pub fn take_retry(&self) -> Result<(), Failure> {
         self.take_spare().or_else(|_| self.take())
     }
@@ -133,14 +133,14 @@ impl<'a> Quota<'a> {
         taken
     }
 
-    /// Returns true if tools can be offered in a round trip of so many bytes: their answers and the model's
-    /// fit what is left of the question's share.
+    /// Returns true if tools can be offered in a round trip of this many bytes: their results and the answer fit in the
+    /// remaining share of the question.
     pub fn affords_tools(&self, bytes: usize) -> bool {
         let Some(ledger) = self.ledger else { return true };
         self.share.get() >= 2 && ledger.budget.borrow().affords_tools(&self.want(bytes, LONGEST))
     }
 
-    /// Returns how many requests the question was promised and has not sent.
+    /// Returns the number of requests that are promised to the question and not sent.
     pub fn share(&self) -> u32 {
         self.share.get()
     }
@@ -155,7 +155,7 @@ impl Drop for Quota<'_> {
     }
 }
 
-/// A round trip that is reserved. Gives back what it holds when it is dropped unsettled.
+/// A reserved round trip. Dropping it without settling releases the reservation.
 #[derive(Debug)]
 pub struct Grant<'q> {
     quota: &'q Quota<'q>,
@@ -165,12 +165,12 @@ pub struct Grant<'q> {
 }
 
 impl Grant<'_> {
-    /// Returns the tokens that the answer may have; `None`: no limit applies.
+    /// Returns the maximum tokens of the answer, or `None` if no limit applies.
     pub fn output(&self) -> Option<u64> {
         self.ticket.get().and_then(|t| t.output)
     }
 
-    /// Replaces the reservation by what the round trip took.
+    /// Replaces the reservation with the actual usage.
     pub fn settle(self, spent: &Spent) {
         if let (Some(ticket), Some(ledger)) = (self.ticket.take(), self.quota.ledger) {
             let spent = Spent { cost_usd: cost(spent, self.quota.price), ..*spent };
@@ -179,26 +179,26 @@ impl Grant<'_> {
         }
     }
 
-    /// Counts one more request of a program that asks by itself, out of the question's share.
+    /// Counts another request of a program that sends requests itself, from the share of the question.
     ///
     /// # Errors
     ///
-    /// `Limit`.
+    /// Returns `Limit`.
     pub fn take(&self) -> Result<(), Failure> {
         self.quota.take()
     }
 
-    /// Counts a retry of a program that asks by itself. Its share is for its turns, so the retry takes a
-    /// request that is not reserved.
+    /// Counts a retry of a program that sends requests itself. The program needs its share for its turns, so the retry
+    /// uses a spare request.
     ///
     /// # Errors
     ///
-    /// `Limit`.
+    /// Returns `Limit`.
     pub fn take_spare(&self) -> Result<(), Failure> {
         self.quota.take_spare()
     }
 
-    /// Returns the limit that was passed, given what the round trip has spent so far.
+    /// Returns the limit that was exceeded, given the usage of the round trip so far.
     pub fn passed(&self, spent: &Spent) -> Option<Failure> {
         let (ticket, ledger) = (self.ticket.get()?, self.quota.ledger?);
         let spent = Spent { cost_usd: cost(spent, self.quota.price), ..*spent };

@@ -1,7 +1,7 @@
-//! Takes out of text what must not leave the machine, and shows what text hides.
+//! Removes secrets from text, and makes hidden characters visible.
 //!
-//! Everything that goes to a backend passes through here: secrets become placeholders that tell their kind and
-//! their length, and characters that hide or reorder text stand there as `\u{202e}`. Lines stay lines.
+//! All text for a backend passes through this module. Secrets become placeholders with their kind and length, and
+//! characters that hide or reorder text are written as `\u{202e}`. The number of lines does not change.
 
 use crate::diff::{RepoPath, code};
 use crate::rules::{RuleSet, Secret};
@@ -10,16 +10,16 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// A text that may leave.
+/// A redacted text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redacted {
-    /// As many lines as before; a line end is `\n`.
+    /// Redacted text with the same number of lines; line ends are `\n`.
     pub text: String,
-    /// The rules that know what was replaced, without repeats, in order of appearance.
+    /// Rule IDs of the replaced secrets, without duplicates, in order of appearance.
     pub kinds: Vec<String>,
 }
 
-/// Replaces the secrets of a text, and makes visible what it hides. UTF-16 and UTF-32 are decoded first.
+/// Replaces the secrets of a text, and makes its hidden characters visible. Decodes UTF-16 and UTF-32 first.
 pub fn text(rules: &RuleSet, bytes: &[u8]) -> Redacted {
     whole(rules, bytes)
 }
@@ -31,24 +31,24 @@ fn whole(rules: &RuleSet, bytes: &[u8]) -> Redacted {
     out
 }
 
-/// Returns a path as it is shown: on one line; what is no UTF-8 in git's quoted form.
+/// Returns a redacted path on one line. A path that is not UTF-8 is returned in git's quoted form.
 pub fn path(rules: &RuleSet, path: &RepoPath) -> String {
     name(rules, path.to_wire().as_bytes())
 }
 
-/// Returns a name that may leave: of a document, of a branch.
+/// Returns the redacted name of a document or branch.
 pub fn name(rules: &RuleSet, bytes: &[u8]) -> String {
     text(rules, bytes).text.replace('\n', "\\u{a}").replace('\t', "\\u{9}")
 }
 
-/// Makes visible what a text hides, and replaces nothing: for what was made of redacted text.
+/// Makes hidden characters visible without replacing secrets, for text that is already redacted.
 pub fn visible(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     reveal(bytes, &mut out);
     out
 }
 
-/// The secrets of a text, to write parts of it: a secret is known by what stands around it, too.
+/// The secrets of a text, to write parts of it. Secrets are detected in the whole text, because their context matters.
 #[derive(Debug)]
 pub(super) struct Sieve<'t, 'r> {
     text: &'t [u8],
@@ -56,19 +56,19 @@ pub(super) struct Sieve<'t, 'r> {
 }
 
 impl<'t, 'r> Sieve<'t, 'r> {
-    /// Looks for the secrets of a text.
+    /// Detects the secrets of a text.
     pub(super) fn new(rules: &'r RuleSet, text: &'t [u8]) -> Self {
         Self { text, secrets: rules.secrets(text) }
     }
 
-    /// Returns the kinds of secrets that touch a part.
+    /// Returns the secrets that overlap a part.
     fn touching(&self, part: &Range<usize>) -> &[Secret<'r>] {
         let from = self.secrets.partition_point(|s| s.span.end <= part.start);
         let count = self.secrets[from..].partition_point(|s| s.span.start < part.end);
         &self.secrets[from..from + count]
     }
 
-    /// Writes a part of the text. Of a secret that is cut by it, all is replaced.
+    /// Writes a part of the text. A secret that extends beyond the part is replaced too.
     pub(super) fn write(&self, part: Range<usize>, out: &mut String, kinds: &mut Vec<String>) {
         let mut at = part.start;
         for secret in self.touching(&part) {
@@ -83,7 +83,7 @@ impl<'t, 'r> Sieve<'t, 'r> {
     }
 }
 
-/// Returns the bytes as UTF-8 where they are UTF-16 or UTF-32: secrets are looked for in that.
+/// Decodes UTF-16 and UTF-32 to UTF-8, in which secrets are detected.
 fn decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
     let wide = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || memchr::memchr(0, bytes).is_some();
     if wide
@@ -95,15 +95,15 @@ fn decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Borrowed(bytes)
 }
 
-/// The word that the fences of a prompt begin with; see `prompt::fence`.
+/// The word at the start of prompt fences; see `prompt::fence`.
 pub(super) const FENCE: &str = "untrusted";
 
-/// Appends text as a model is to see it: nothing hides, and nothing looks like a fence. Tabs and line ends stay;
-/// bytes that are no UTF-8 become `\xff`.
+/// Appends text with hidden characters visible and fence-like text escaped. Tabs and line ends are kept; bytes that are
+/// not UTF-8 become `\xff`.
 fn reveal(text: &[u8], out: &mut String) {
     let plain = text.iter().all(|b| matches!(b, b' '..=b'~' | b'\t' | b'\n'));
     let mut from = 0;
-    // A fence that is not ours: its bracket is shown instead.
+    // Escape the bracket of a fence that this program did not write.
     for at in memchr::memchr_iter(b'<', text).filter(|at| is_fence(&text[*at..])) {
         reveal_part(&text[from..at], plain, out);
         out.push_str("\\u{3c}");
@@ -112,7 +112,7 @@ fn reveal(text: &[u8], out: &mut String) {
     reveal_part(&text[from..], plain, out);
 }
 
-/// Returns true if a text starts like one of a prompt's fences, whatever its mark.
+/// Returns true if a text starts like a prompt fence, with any mark.
 fn is_fence(text: &[u8]) -> bool {
     let filler = |b: &&u8| b.is_ascii_whitespace() || !b.is_ascii_graphic() || **b == b'/';
     let skipped = text[1..].iter().take(16).take_while(filler).count();
@@ -145,10 +145,10 @@ fn reveal_part(text: &[u8], plain: bool, out: &mut String) {
     }
 }
 
-/// Returns true if a file holds secrets by its name: what is in it never leaves.
+/// Returns true if the name of a file indicates secrets, so that its content is never sent.
 ///
-/// Environment files (`.env`, `.env.production`, `app.env`; not `.env.example`), private keys, certificates and
-/// key stores, and the files in which programs keep credentials.
+/// Such files are environment files (`.env`, `.env.production`, `app.env`; not `.env.example`), private keys,
+/// certificates, key stores, and the files in which programs store credentials.
 pub fn is_sensitive(path: &RepoPath) -> bool {
     let path = path.as_bytes().to_ascii_lowercase();
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
@@ -158,7 +158,7 @@ pub fn is_sensitive(path: &RepoPath) -> bool {
     is_environment(name) || is_key(name) || is_credentials(parent, name)
 }
 
-/// Parts of a name that say: this one shows the shape, and holds nothing.
+/// Parts of a file name that mark an example without real secrets.
 const PLAIN: &[&str] = &["example", "sample", "template", "tmpl", "tpl", "dist", "default", "defaults", "schema"];
 
 fn is_plain(name: &str) -> bool {
@@ -166,7 +166,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn is_environment(name: &str) -> bool {
-    // `.env.d.ts` declares types, `.env.rs` is a program.
+    // `.env.d.ts` declares types, and `.env.rs` is code.
     const PROGRAM: &[&str] = &[
         "ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs", "vue", "py", "rb", "go", "rs", "java", "kt", "kts",
         "scala", "groovy", "swift", "c", "h", "cc", "cpp", "hpp", "cs", "php", "pl", "lua", "ex", "exs", "hs", "clj",
@@ -266,7 +266,7 @@ mod tests {
         RuleSet::new(&RulesPolicy::default(), &[]).unwrap()
     }
 
-    /// Makes up a secret: the same for the same name.
+    /// Generates a secret. The result for a name is always the same.
     fn made(name: &str) -> String {
         let mut state = 0x2545_f491_u32;
         generate(name, &mut |below| {
@@ -313,7 +313,7 @@ mod tests {
         let n = body.len();
         assert_eq!(out, format!("{begin}\n{}\n  \"{}\" +\n{end}\nlet a = 1;\n", mark(n), mark(n + 2)));
         assert_eq!(kinds, ["private-key"]);
-        // Only the end is in sight, as in a patch.
+        // Only the end of the key is included, as in a patch.
         let (out, _) = shown(&format!("let a = 1;\n{body}\n{body}\n{end}\n"));
         assert_eq!(out, format!("let a = 1;\n{}\n{}\n{end}\n", mark(n), mark(n)));
         let (out, _) = shown(&format!("{{\"private_key\": \"{begin}\\n{body}\\n{end}\\n\"}}\n"));

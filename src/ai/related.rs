@@ -1,8 +1,8 @@
-//! Unchanged code that helps to judge a change: the functions around its hunks, the definitions of what it calls, and
-//! the callers and tests of what it changes.
+//! Unchanged code that helps to judge a change: the functions around its hunks, the definitions of the names that it
+//! uses, and the callers and tests of the definitions that it changes.
 //!
-//! Names are matched, not resolved: an excerpt says which name it is about, and a model judges whether it is the same.
-//! All texts come from [`Tree`], which replaces secrets and shows hidden characters.
+//! Names are matched, not resolved. An excerpt states the name that it is about, and the model judges whether it is the
+//! same. All texts come from [`Tree`], which replaces secrets and makes hidden characters visible.
 
 mod constants;
 mod head;
@@ -21,16 +21,16 @@ use std::ops::RangeInclusive;
 pub(super) use search::{distance, imports, stem};
 pub use touched::Touched;
 
-/// What is known about the surroundings of a change.
+/// Related code of a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Related {
-    /// The names that each file's change touches, in order; by position in [`Group::files`].
+    /// Names that the change of each file touches, in order; by position in [`Group::files`].
     pub changed: Vec<Vec<String>>,
-    /// In the order of the change.
+    /// Excerpts in the order of the change.
     pub excerpts: Vec<Excerpt>,
-    /// Uses and tests beyond the number of each that is kept.
+    /// Counts of uses and tests beyond the limits.
     pub beyond: Vec<Beyond>,
-    /// The search ended at one of its limits: there can be more.
+    /// True if the search reached a limit, so that more related code may exist.
     pub is_cut: bool,
     /// Files that could not be read, and were not searched.
     pub unread: Unread,
@@ -42,14 +42,14 @@ pub struct Related {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bare {
     pub path: RepoPath,
-    /// The path as it is shown.
+    /// Redacted path.
     pub name: String,
-    /// The path on the old side as it is shown, if it was another one.
+    /// Redacted path on the old side, if it differs.
     pub old_name: Option<String>,
 }
 
 impl Bare {
-    /// Names a changed file.
+    /// Builds the entry of a changed file.
     pub fn of(change: &FileChange, rules: &RuleSet) -> Self {
         let path = change.path().clone();
         let old = change.entry.old.as_ref().filter(|old| old.path != path);
@@ -57,7 +57,7 @@ impl Bare {
     }
 }
 
-/// Overrides, uses or tests of a changed name that no excerpt shows.
+/// Overrides, uses or tests of a changed name that are not in an excerpt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beyond {
     /// As in [`Excerpt`].
@@ -69,19 +69,19 @@ pub struct Beyond {
     pub count: usize,
 }
 
-/// Files of the tree that the search could not read: a partial clone can lack their content.
+/// Files of the tree that the search could not read. A partial clone can lack their content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unread {
-    /// The nearest to the change, as they are shown; at most [`MAX_UNREAD`].
+    /// Redacted paths of the files nearest to the change; at most [`MAX_UNREAD`].
     pub names: Vec<String>,
-    /// All of them.
+    /// Number of all such files.
     pub count: usize,
-    /// Why the first one could not be read.
+    /// Reason why the first file could not be read.
     pub reason: String,
 }
 
 impl Unread {
-    /// Lists the files; `None` if there are none.
+    /// Formats the list of files. Returns `None` if it is empty.
     pub fn list(&self) -> Option<String> {
         let more = match self.count.saturating_sub(self.names.len()) {
             0 => String::new(),
@@ -91,7 +91,7 @@ impl Unread {
     }
 }
 
-/// Why an excerpt is shown. In the order of their worth, the most useful first.
+/// The reason why an excerpt is included. Ordered by usefulness, the most useful first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
     /// The function or type that contains changed lines, or a part of it.
@@ -116,25 +116,25 @@ pub enum Why {
     Call,
 }
 
-/// Lines of a file, as a model sees them.
+/// Lines of a file, as sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
     pub why: Why,
-    /// The file whose change it is about: position in [`Group::files`].
+    /// Position in [`Group::files`] of the changed file that the excerpt is about.
     pub file: usize,
-    /// The hunks that it is about: positions in [`Shown::hunks`](super::material::Shown::hunks).
+    /// Hunks that the excerpt is about: positions in [`Shown::hunks`](super::material::Shown::hunks).
     pub hunks: RangeInclusive<usize>,
-    /// The path of the excerpt, as it is shown.
+    /// Redacted path of the excerpt.
     pub path: String,
-    /// The name that it defines, calls or contains.
+    /// Name that it defines, calls or contains.
     pub name: String,
-    /// The name that an import gives to it where it is used; empty: the same.
+    /// Alias that an import gives to the name; empty if it has none.
     pub alias: String,
-    /// The function or test that contains it; empty: none, or the excerpt shows it.
+    /// Function or test that contains it; empty if it has none or the excerpt includes it.
     pub inside: String,
-    /// With their numbers, ascending; at least one.
+    /// Lines with their numbers, ascending; at least one.
     pub lines: Vec<(u32, String)>,
-    /// The numbers of those that are shown first if not all of them fit: signatures of the functions around hunks.
+    /// Numbers of the lines that are included first if not all of them fit: signatures of the functions around hunks.
     pub first: BTreeSet<u32>,
 }
 
@@ -145,24 +145,24 @@ impl Excerpt {
         (number(self.lines.first()), number(self.lines.last()))
     }
 
-    /// Returns how many bytes it takes at most, without its lines.
+    /// Returns the maximum size in bytes without the lines.
     pub fn head_size(&self) -> usize {
         self.path.len() + self.name.len() + self.alias.len() + self.inside.len() + 48
     }
 
-    /// Returns the names by which code uses what it is about.
+    /// Returns the names by which code refers to the subject of the excerpt.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let alias = Some(self.alias.as_str()).filter(|alias| !alias.is_empty());
         self.name.split(", ").chain(alias)
     }
 }
 
-/// Files that could not be read and are named.
+/// Files that are listed as unreadable, at most.
 const MAX_UNREAD: usize = 10;
-/// Bytes of a line of an excerpt.
+/// Bytes of a line of an excerpt, at most.
 const MAX_LINE: usize = 240;
 
-/// Finds what is related to the change of a group. Reads the tree under review, within fixed limits.
+/// Finds the related code for the change of a group. Reads the tree under review, within fixed limits.
 pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
     let touched: Vec<Touched> = group.files.iter().enumerate().map(|(file, shown)| Touched::of(file, shown)).collect();
     let mut excerpts = Vec::new();
@@ -181,17 +181,17 @@ pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
     related
 }
 
-/// Bytes of the description of a test, from which on it may be cut: a part of a secret is not recognized as one.
+/// Length in bytes from which the description of a test may be truncated. A truncated secret would not be recognized.
 const WHOLE: usize = 100;
 
-/// Makes the name of a symbol fit to be shown: it can be any text, such as the description of a test.
+/// Redacts the name of a symbol, which can be any text, such as the description of a test.
 fn label(tree: &Tree<'_>, name: &mut String) {
     let is_identifier = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     *name = if is_identifier || name.len() < WHOLE { tree.label(name) } else { String::new() };
 }
 
 impl Related {
-    /// Replaces secrets in names and shows what they hide. The lines of excerpts are redacted already.
+    /// Redacts names and makes hidden characters in them visible. The lines of excerpts are already redacted.
     fn redact(&mut self, tree: &Tree<'_>) {
         let excerpts = self.excerpts.iter_mut().flat_map(|e| [&mut e.name, &mut e.alias, &mut e.inside]);
         let beyond = self.beyond.iter_mut().map(|b| &mut b.name);
@@ -200,7 +200,8 @@ impl Related {
     }
 }
 
-/// Returns lines of a file, numbered from 1, each cut to [`MAX_LINE`] bytes; empty if there are none.
+/// Returns lines of a file with their numbers, each truncated to [`MAX_LINE`] bytes. Returns an empty list if the range
+/// is outside the file.
 fn lines_of(lines: &[&str], range: &RangeInclusive<u32>) -> Vec<(u32, String)> {
     let (first, last) = (*range.start() as usize, *range.end() as usize);
     let shown = lines.get(first.saturating_sub(1)..last.min(lines.len())).unwrap_or_default();

@@ -1,13 +1,13 @@
-//! The one parser of replies. Pure.
+//! The only parser of replies. Pure.
 //!
-//! A reply is one JSON document that repeats the nonce of its prompt; a code fence around it is taken off, and so is
-//! the thinking that some open models put in front. Everything else is a [`Problem`]: prose, a second document, a
-//! wrong nonce, a bound that was hit. Inside of the document the parser is as tolerant as it can be without losing
-//! a claim, since a small model that writes `"line": "42"` may still be right about the line.
+//! A reply is one JSON document that repeats the nonce of its prompt. A code fence around it is removed, and so is the
+//! thinking that some open models write before it. Anything else is a [`Problem`]: prose, a second document, a wrong
+//! nonce, an exceeded limit. Inside the document the parser accepts everything that does not lose a claim, because a
+//! small model that writes `"line": "42"` can still be right about the line.
 //!
-//! What is not repaired: a document without the nonce, or with another one, and one after which a second follows.
-//! Either may be an answer that the change itself dictates; asked to mend it, a model would put the right nonce
-//! into what somebody else wrote.
+//! A document without the nonce, with another nonce, or with a second document after it is never repaired. It may be an
+//! answer that the change itself dictates. If asked to repair it, the model would add the correct nonce to text that
+//! the author of the change wrote.
 
 mod consistent;
 mod counsel;
@@ -27,17 +27,17 @@ pub use fix::{fix_plan, fix_report};
 use json::{Fault, Json, Object};
 pub use reproduction::reproduction;
 
-/// Bytes of a reply.
+/// Bytes of a reply, at most.
 pub const MAX_BYTES: usize = 16 << 20;
-/// Findings of a reply; as many violations, and as many missing requirements.
+/// Findings of a reply, at most. The same limit applies to violations and to missing requirements.
 pub const MAX_FINDINGS: usize = 1_000;
 
-/// Why a reply is no answer.
+/// Reason why a reply is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// A lowercase fragment for people and for the request to mend it; quotes nothing of the reply but keys.
+    /// A lowercase fragment for people and for the repair request. It quotes only keys of the reply.
     pub message: String,
-    /// The model may mend it when it is told.
+    /// True if a repair request can help.
     pub repairable: bool,
 }
 
@@ -51,7 +51,7 @@ impl Problem {
     }
 }
 
-/// Reads the reply to a review prompt.
+/// Parses the reply to a review prompt.
 pub fn parse(text: &str, nonce: &Nonce) -> Result<Reply, Problem> {
     let (reply, extras) = read::reply(document(text, nonce)?)?;
     match consistent::contradiction(&reply, &extras) {
@@ -60,13 +60,13 @@ pub fn parse(text: &str, nonce: &Nonce) -> Result<Reply, Problem> {
     }
 }
 
-/// Reads the reply to a request to refute a claim.
+/// Parses the reply to a request to refute a claim.
 pub fn rebuttal(text: &str, nonce: &Nonce) -> Result<Rebuttal, Problem> {
     let rebuttal = read::rebuttal(document(text, nonce)?)?;
     Ok(Rebuttal { nonce: nonce.as_str().to_owned(), ..rebuttal })
 }
 
-/// Returns which of the files that were shown a reply does not account for, in order.
+/// Returns the files of the prompt that a reply does not list as reviewed, in order.
 pub fn unaccounted<'a>(reply: &Reply, shown: impl IntoIterator<Item = &'a Shown>) -> Vec<RepoPath> {
     let shown: Vec<&Shown> = shown.into_iter().collect();
     let names = Names::new(shown.iter().copied());
@@ -78,12 +78,12 @@ pub fn unaccounted<'a>(reply: &Reply, shown: impl IntoIterator<Item = &'a Shown>
     left
 }
 
-/// Takes the one document out of a reply and checks whose answer it is.
+/// Extracts the only document from a reply and checks its nonce.
 fn document(text: &str, nonce: &Nonce) -> Result<Object, Problem> {
     if text.len() > MAX_BYTES {
         return Err(Problem::final_("the reply is larger than 16 MiB"));
     }
-    // Broken or not: what looks like a reply and does not carry the nonce is not mended.
+    // A text that resembles a reply but does not contain the nonce is never repaired, even if its syntax is invalid.
     let may_mend = text.contains(nonce.as_str()) || !text.contains("\"findings\"");
     let mut object = match split(text) {
         Ok(document) => match json::read(document) {
@@ -104,7 +104,7 @@ fn document(text: &str, nonce: &Nonce) -> Result<Object, Problem> {
     }
 }
 
-/// Cuts away what may stand around a document, and nothing else.
+/// Removes the permitted text around a document.
 fn split(text: &str) -> Result<&str, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
     let text = match text.strip_prefix("<think>").and_then(|t| t.split_once("</think>")) {
@@ -146,7 +146,7 @@ mod tests {
         Nonce::new(std::array::from_fn(|i| i as u8))
     }
 
-    /// A document with the members that are put in, and the rest as it should be.
+    /// Returns a document with the given members, and valid defaults for the required ones.
     fn document(members: &str) -> String {
         let mut text = format!("{{\"nonce\": \"{NONCE}\", {members}");
         for (key, usual) in [("findings", "[]"), ("files_reviewed", "[]")] {
@@ -208,7 +208,7 @@ mod tests {
             format!("{{\"nonce\": \"{other}\", \"findings\": [], \"files_reviewed\": []}}"),
             format!("{{\"nonce\": null, \"summary\": \"{NONCE}\"}}"),
             format!("{{\"nonce\": [\"{NONCE}\"]}}"),
-            // Broken, and prose: what is in it may be what the change says.
+            // Invalid JSON and prose: their content may come from the change.
             "{\"findings\": [], }".to_owned(),
             "The result is {\"findings\": []}".to_owned(),
         ] {

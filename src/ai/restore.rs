@@ -1,7 +1,7 @@
-//! Puts a text that a model edited back into its file.
+//! Restores the bytes of a file from the text that a model edited.
 //!
-//! A model sees a file with its secrets replaced, its hidden characters visible and all lines ending in `\n`. Lines that it
-//! left alone keep their bytes. In the others, a placeholder becomes what it stands for, or the edit is refused: a
+//! A model sees a file with secrets replaced, hidden characters visible, and all lines ending in `\n`. Unedited lines
+//! keep their bytes. In edited lines, each placeholder is replaced by its original text, or the edit is rejected: a
 //! placeholder is never written to a file.
 
 use super::redact;
@@ -9,23 +9,26 @@ use crate::diff;
 use crate::rules::RuleSet;
 use crate::untrusted::has_active;
 
-/// The start of placeholders of secrets.
+/// Prefix of placeholders of secrets.
 const SECRET: &str = "<secret:";
 const NOT_UTF8: &str = "its encoding is not UTF-8";
 
-/// A part of a line that is shown as something else.
+/// A part of a line that the model sees as another text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Token {
-    /// Number of the line, from 0.
+    /// Line number, from 0.
     line: u32,
     shown: String,
     original: Vec<u8>,
 }
 
-/// Returns the file with the model's edits. `original`: its bytes; `edited`: the text that the model left.
+/// Returns the bytes of a file with the model's edits. `original` holds its bytes, and `edited` the text from the
+/// model.
 ///
 /// # Errors
-/// One line: the file cannot be edited, or an edit has a placeholder that stands for nothing or for several texts.
+///
+/// Returns a message of one line if the file cannot be edited, or if a placeholder in an edit matches no text or
+/// several texts of the file.
 pub fn restored(rules: &RuleSet, original: &[u8], edited: &str) -> Result<Vec<u8>, String> {
     if std::str::from_utf8(original).is_err() || memchr::memchr(0, original).is_some() {
         return Err(NOT_UTF8.to_owned());
@@ -52,7 +55,7 @@ pub fn restored(rules: &RuleSet, original: &[u8], edited: &str) -> Result<Vec<u8
     for (from, to) in diff::replaced(shown.as_bytes(), edited.as_bytes()) {
         let kept = old.get(at..from.start as usize).ok_or("its lines cannot be matched")?;
         out.extend(kept.iter().map(|line| line.to_vec()));
-        // The last line of a file may have no end.
+        // The last line of a file may have no line end.
         let near = [Some(from.start as usize), (from.start as usize).checked_sub(1)];
         let mut near = near.into_iter().flatten().filter_map(|i| old.get(i)).filter(|line| line.ends_with(b"\n"));
         let end: &[u8] = if near.next().is_some_and(|line| line.ends_with(b"\r\n")) { b"\r\n" } else { b"\n" };
@@ -71,7 +74,8 @@ pub fn restored(rules: &RuleSet, original: &[u8], edited: &str) -> Result<Vec<u8
 /// Returns the bytes of a file that a model created.
 ///
 /// # Errors
-/// One line: it has hidden characters or a placeholder.
+///
+/// Returns a message of one line if it contains hidden characters or a placeholder.
 pub fn created(text: &str) -> Result<Vec<u8>, String> {
     if has_active(text) {
         return Err("the model wrote hidden characters".to_owned());
@@ -82,7 +86,7 @@ pub fn created(text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Puts lines together. Only the last one may have no line end.
+/// Joins lines. Only the last one may have no line end.
 fn joined(mut lines: Vec<Vec<u8>>, is_ended: bool) -> Vec<u8> {
     let end: &[u8] = if lines.first().is_some_and(|l| l.ends_with(b"\r\n")) { b"\r\n" } else { b"\n" };
     let count = lines.len();
@@ -101,7 +105,7 @@ fn joined(mut lines: Vec<Vec<u8>>, is_ended: bool) -> Vec<u8> {
     lines.concat()
 }
 
-/// Finds what a line shows in place of its own bytes.
+/// Collects the parts of a line that the model sees as another text.
 fn read_tokens(
     number: u32,
     line: &[u8],
@@ -138,7 +142,7 @@ fn read_tokens(
     if rest.is_empty() { Ok(()) } else { Err(unmatched()) }
 }
 
-/// Returns a line of the model with the bytes that its placeholders stand for. `lines`: those that it replaces.
+/// Replaces the placeholders in a line from the model by their original bytes. `lines` is the range that it replaces.
 fn resolved(line: &str, tokens: &[Token], lines: &std::ops::Range<u32>) -> Result<Vec<u8>, String> {
     if has_active(line) {
         return Err("the model wrote hidden characters".to_owned());
@@ -165,7 +169,7 @@ fn resolved(line: &str, tokens: &[Token], lines: &std::ops::Range<u32>) -> Resul
     Ok(out)
 }
 
-/// Returns the text that placeholders stand for, if it is one text.
+/// Returns the original text of placeholders if it is unique.
 fn only<'t>(tokens: &[&'t Token]) -> Result<&'t [u8], String> {
     match tokens {
         [] => Err("the model wrote the placeholder of a secret that the file does not have".to_owned()),
@@ -187,7 +191,7 @@ mod tests {
         format!("AKIA{}{last}", "Q3EGRNDLK5V2TW7")
     }
 
-    /// Edits what a model sees of a file.
+    /// Applies an edit to the text of a file that a model sees.
     fn edited(original: &str, edit: impl Fn(&str) -> String) -> Result<String, String> {
         let rules = rules();
         let shown = redact::text(&rules, original.as_bytes()).text;

@@ -1,7 +1,7 @@
-//! Asks every question of a review: who, in which order, how many at once, and what became of it.
+//! Runs all requests of a review: selects the backends, orders and limits the requests, and collects the results.
 //!
-//! One thread waits for all answers. Nothing here knows a provider, and nothing here decides a verdict: what was
-//! not answered is named, what was claimed is anchored.
+//! One thread waits for all answers. This module does not depend on a provider and does not decide the verdict. It
+//! lists the parts without an answer and anchors the claims.
 
 mod consult;
 mod criteria;
@@ -52,7 +52,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 
-/// What a model review is made of besides the change.
+/// The inputs of a model review, except the change.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub repo: Option<&'a Repo>,
@@ -64,15 +64,15 @@ pub struct Job<'a> {
     /// Names of the policy's backends, in order.
     pub backends: &'a [String],
     pub cache: CacheUse,
-    /// Only the security lens is asked; see [`crate::request::ReviewRequest::is_audit`].
+    /// True if only the security lens is used; see [`crate::request::ReviewRequest::is_audit`].
     pub is_audit: bool,
-    /// In and out, of all requests together.
+    /// Input and output tokens of all requests together, at most.
     pub max_tokens: Option<u64>,
     pub deadline: Instant,
     pub script: Option<&'a Script>,
-    /// Whether tests that a model writes may run in the sandbox.
+    /// True if tests that a model writes may run in the sandbox.
     pub may_run_tests: bool,
-    /// Asked in place of the backends.
+    /// The agent that answers in place of the backends.
     pub agent: Option<&'a Agent>,
     pub prompts: Option<&'a Prompts>,
     pub symbols: &'a Arc<symbols::Cache>,
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Job<'_> {
 }
 
 impl Job<'_> {
-    /// Returns what each part of the change is asked about, a request each.
+    /// Returns the lenses of the review. Each part of the change gets one request per lens.
     fn lenses(&self) -> &'static [Lens] {
         match self.policy.review.depth {
             Depth::Quick => &[Lens::Whole],
@@ -95,28 +95,28 @@ impl Job<'_> {
     }
 }
 
-/// What became of a model review.
+/// The result of a model review.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Findings, and what models say of the rules' findings, by their positions in what `floor` told.
+    /// Findings, and comments of models on the rules' findings, by their positions in the list from `floor`.
     pub claims: Sealed,
     pub remarks: Vec<Remark>,
-    /// A backend that was to review everything could not be asked at all.
+    /// True if a backend that should review everything could not be used at all.
     pub unasked: bool,
-    /// Positions of the groups and files that some backend did not finish.
+    /// Positions of the groups and files that at least one backend did not finish.
     pub missed: HashSet<(usize, usize)>,
-    /// The files that each backend finished by itself.
+    /// Files that each backend finished by itself.
     pub finished: BTreeMap<String, HashSet<(usize, usize)>>,
-    /// What was not reviewed, and why.
+    /// Files that were not reviewed, and the reasons.
     pub failed: Vec<(Option<RepoPath>, String)>,
-    /// What a limit kept from being asked, and which.
+    /// Files that were not sent because of a limit, with that limit.
     pub cut: Vec<(RepoPath, String)>,
-    /// Hunks whose answer came from the cache.
+    /// Number of hunks with a cached answer.
     pub cached: usize,
     pub models: Models,
 }
 
-/// Something a backend said that is no finding.
+/// A message of a backend that is not a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     pub backend: String,
@@ -125,7 +125,7 @@ pub struct Remark {
     pub text: String,
 }
 
-/// Reviews `groups`. `floor` tells the rules' findings when they are known.
+/// Reviews `groups`. `floor` delivers the findings of the rules when they are complete.
 pub async fn review(
     job: &Job<'_>,
     groups: &[Group],
@@ -145,7 +145,8 @@ pub async fn review(
     session.run(&teams, floor, out).await
 }
 
-/// Opens the backends: each a team of its own, or all of them one of which one answers.
+/// Opens the backends. Depending on the review mode, each is a team of its own, or all form one team in which the first
+/// answer suffices.
 fn open<'a>(job: &Job<'a>, out: &mut Outcome) -> Vec<Vec<Member<'a>>> {
     let pool = Pool::default();
     let mut open: Vec<Member<'a>> = Vec::new();
@@ -178,13 +179,13 @@ fn open<'a>(job: &Job<'a>, out: &mut Outcome) -> Vec<Vec<Member<'a>>> {
 }
 
 impl Remark {
-    /// Says something about the run itself.
+    /// Builds a remark about the run itself.
     fn of_the_run(text: String) -> Self {
         Self { backend: "review".to_owned(), file: None, line: None, text }
     }
 }
 
-/// One run.
+/// The state of one run.
 struct Session<'a> {
     job: &'a Job<'a>,
     groups: &'a [Group],
@@ -192,24 +193,24 @@ struct Session<'a> {
     nonce: Nonce,
     cache: Option<Cache>,
     ledger: Ledger,
-    /// Of each backend, by its name: one that is slow or limits its rate does not hold up another one.
+    /// Limits of concurrent requests, by backend name, so that a slow or rate-limited backend does not delay another.
     permits: RefCell<HashMap<String, Rc<Semaphore>>>,
-    /// Of each group, made when somebody looks around.
+    /// Trees of the groups, created when they are first needed.
     trees: Vec<OnceCell<Tree<'a>>>,
     usage: RefCell<Vec<Usage>>,
     setbacks: RefCell<Vec<Setback>>,
     began: Instant,
     planned: Cell<usize>,
     answered: Cell<usize>,
-    /// Time that was spent on repeated lookups.
+    /// Time spent on repeated lookups.
     repeated: Cell<Duration>,
 }
 
-/// Backends of which one answer is enough, and the chunks for them.
+/// Backends of which one answer suffices, with their chunks.
 struct Team<'a> {
     members: Vec<Member<'a>>,
     chunks: Vec<Chunk>,
-    /// Files that the chunks lack, or a part of which they lack.
+    /// Files that the chunks omit in whole or in part.
     left_out: Vec<FileKey>,
 }
 
@@ -244,7 +245,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns what bounds the requests to a backend that are open at the same time.
+    /// Returns the semaphore that limits the concurrent requests to a backend.
     fn permits(&self, backend: &str) -> Rc<Semaphore> {
         let most = self.job.policy.review.jobs.max(1) as usize;
         let mut all = self.permits.borrow_mut();
@@ -269,7 +270,7 @@ impl<'a> Session<'a> {
         for team in teams {
             wholes.extend(self.wholes(team).into_iter().map(|group| self.look_at_the_whole(team, group)));
         }
-        // What is known to every view was not asked about.
+        // An answer that is cached for every view needed no request.
         let mut cached = vec![0; views.len()];
         let judged = if self.brief.criteria.is_empty() { 0 } else { teams.iter().map(|t| t.chunks.len()).sum() };
         self.expect(looks.len() + judged + wholes.len());
@@ -299,7 +300,7 @@ impl<'a> Session<'a> {
         if !teams.is_empty() {
             out.models.criteria = votes.count(&self.brief.criteria, out.cut.is_empty());
         }
-        // The sender can only be gone because the rules broke off, which the review reports.
+        // The sender is only dropped if the rules failed, which the review reports.
         let floor = floor.await.unwrap_or_default();
         self.ledger.keep(0);
         self.second_look(teams, &mut all, &floor, &mut out).await;
@@ -327,7 +328,7 @@ impl<'a> Session<'a> {
         out.models.opinions = opinions;
         out.models.usage = self.usage.take();
         if self.job.policy.review.mode == Mode::First {
-            // The others would have been asked if these had failed.
+            // In this mode, the other backends are only asked if the first ones fail.
             let is_asked = |name: &String| out.models.usage.iter().any(|u| u.backend == *name);
             if out.models.asked.iter().any(is_asked) {
                 out.models.asked.retain(is_asked);
@@ -339,8 +340,8 @@ impl<'a> Session<'a> {
         out
     }
 
-    /// Returns how many requests are kept for the second look. At depth quick it gets what the parts leave: a part that is
-    /// not reviewed is worse than a claim that stands.
+    /// Returns the number of requests that are reserved for the second review. At depth quick it only gets the
+    /// remaining requests: an unreviewed part is worse than an unverified claim.
     fn kept_requests(&self) -> usize {
         let review = &self.job.policy.review;
         if review.depth == Depth::Thorough { (review.max_requests as usize / 5).max(1) } else { 0 }
@@ -352,12 +353,12 @@ impl<'a> Session<'a> {
         self.ledger.plan(questions);
     }
 
-    /// Plans what each team is asked.
+    /// Plans the chunks of each team.
     fn plan(&self, teams: Vec<Vec<Member<'a>>>, out: &mut Outcome) -> Vec<Team<'a>> {
         let review = &self.job.policy.review;
         let lenses = self.job.lenses().len();
         let looks = (review.max_requests as usize).saturating_sub(self.kept_requests());
-        // The criteria are a question of their own.
+        // The criteria are an additional question.
         let questions = lenses + usize::from(!self.brief.criteria.is_empty());
         let share = (looks / (teams.len() * questions).max(1)).max(1);
         teams
@@ -381,8 +382,8 @@ impl<'a> Session<'a> {
             .collect()
     }
 
-    /// Returns a remark for each backend whose cost is not known, so that the limit of cost does not hold. A server on this
-    /// machine is free unless a person set a limit.
+    /// Returns a remark for each backend with unknown cost, for which the cost limit has no effect. A local server is
+    /// free unless the user set a limit.
     fn unpriced(&self, usage: &[Usage]) -> Vec<Remark> {
         let policy = self.job.policy;
         let is_default = policy.origin_of("review.max_cost_usd").layer == Layer::Default;
@@ -396,12 +397,12 @@ impl<'a> Session<'a> {
         self.groups[group].files[file].path().clone()
     }
 
-    /// Returns the tree that a group's reviewer may look around in, at depth thorough.
+    /// Returns the tree that the reviewer of a group may read through tools, at depth thorough.
     fn around(&self, group: usize) -> Option<&Tree<'a>> {
         (self.job.policy.review.depth == Depth::Thorough).then(|| self.tree(group)).flatten()
     }
 
-    /// Returns the tree under review of a group; `None` for a patch or files outside a repository.
+    /// Returns the tree under review of a group, or `None` for a patch or files outside a repository.
     fn tree(&self, group: usize) -> Option<&Tree<'a>> {
         let (repo, g) = (self.job.repo?, self.groups.get(group)?);
         let state = g.tree.clone()?;
@@ -431,7 +432,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Says that the limit of cost does not hold for a backend.
+/// Builds the remark that the cost limit has no effect for a backend.
 fn without_price(usage: &Usage) -> Remark {
     let name = &usage.backend;
     let model = if usage.model.is_empty() { "its model" } else { &usage.model };
@@ -440,7 +441,7 @@ fn without_price(usage: &Usage) -> Remark {
     ))
 }
 
-/// Puts a failure and what to do about it on one line.
+/// Formats a failure and its hint on one line.
 fn described(f: &Failure) -> String {
     match &f.hint {
         Some(hint) => format!("{} ({hint})", f.message),
@@ -448,7 +449,7 @@ fn described(f: &Failure) -> String {
     }
 }
 
-/// Takes the secrets out of what a model says.
+/// Masks the secrets in text from a model.
 fn foreign(text: &str, rules: &RuleSet) -> String {
     rules.masked(text)
 }

@@ -1,25 +1,25 @@
-//! The line that says what a hunk lies in: a function, a type, a heading.
+//! Finds the section line of a hunk: the function, type or heading that contains it.
 //!
-//! Git's idea of it, by type of file: the nearest line above that looks like the start of one. Git's own default
-//! (a letter in the first column) serves where nothing better is known. Only what models see uses it.
+//! As in git, this is the nearest line above that matches a pattern for the type of the file. For unknown types it is
+//! git's default: a letter in the first column. Only prompts use it.
 
 use crate::diff::RepoPath;
 use regex::bytes::{Regex, RegexBuilder};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Bytes of a section that are shown at most; as git.
+/// Bytes of a section, at most; the same limit as git's.
 const LIMIT: usize = 80;
-/// Bytes of a line that are looked at.
+/// Bytes of a line that are matched, at most.
 const LOOKED_AT: usize = 400;
 
-/// What the sections of a language look like.
+/// The section patterns of a language.
 #[derive(Debug)]
 pub(super) struct Language {
     extensions: &'static [&'static str],
-    /// Lines that start a section; the group, if there is one, is what is shown.
+    /// Pattern of lines that start a section. If it has a group, only the group is included.
     starts: &'static str,
-    /// Lines that look like it and are none; empty: there are none.
+    /// Pattern of lines that match `starts` but do not start a section; empty if there are none.
     never: &'static str,
     compiled: OnceLock<Option<(Regex, Option<Regex>)>>,
 }
@@ -28,7 +28,7 @@ const fn language(extensions: &'static [&'static str], starts: &'static str, nev
     Language { extensions, starts, never, compiled: OnceLock::new() }
 }
 
-/// Words that begin a statement of languages with braces, not a method.
+/// Keywords of statements in languages with braces, to distinguish them from methods.
 const STATEMENT: &str = r"^\s*(?:\}\s*)?(?:if|else|for|foreach|while|do|switch|case|default|catch|try|finally|return|throw|new|await|yield|using|lock|goto|super|this|delete|typeof|import|package|assert|synchronized|when|guard|repeat|defer)\b";
 
 static LANGUAGES: [Language; 30] = [
@@ -116,9 +116,9 @@ static LANGUAGES: [Language; 30] = [
     language(&["r"], r"^\s*([\w.]+\s*(?:<-|=)\s*function\b.*)", ""),
 ];
 
-/// Any other: a letter, `_` or `$` in the first column.
+/// All other types: a letter, `_` or `$` in the first column.
 static OTHER: Language = language(&[], r"^[A-Za-z_$].*", "");
-/// Data without sections.
+/// Data formats without sections.
 static NONE: Language = language(&["json", "xml", "svg", "csv", "txt", "lock", "ipynb"], r"^\z.", "");
 
 impl Language {
@@ -142,7 +142,7 @@ impl Language {
         &OTHER
     }
 
-    /// Returns what a line shows as a section; `None` where it starts none.
+    /// Returns the range of a line that is the section title. Returns `None` if the line does not start a section.
     pub(super) fn start(&self, line: &[u8]) -> Option<Range<usize>> {
         let line = &line[..line.len().min(LOOKED_AT)];
         let (starts, never) = self.compiled().as_ref()?;
@@ -152,7 +152,7 @@ impl Language {
         }
         let span = found.get(1).or_else(|| found.get(0))?.range();
         let mut end = span.end.min(span.start + LIMIT);
-        // Not within a character.
+        // Do not cut inside a character.
         while end > span.start && line.get(end).is_some_and(|b| b & 0xc0 == 0x80) {
             end -= 1;
         }
@@ -160,7 +160,7 @@ impl Language {
         Some(span.start..span.start + text.len())
     }
 
-    /// Finds the nearest section that starts within a range of a text; both ends are starts of lines.
+    /// Finds the nearest section that starts in a range of a text. Both ends of the range must be starts of lines.
     pub(super) fn find(&self, text: &[u8], within: Range<usize>) -> Option<Range<usize>> {
         let mut end = within.end;
         while end > within.start {

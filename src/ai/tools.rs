@@ -1,8 +1,8 @@
-//! What a model can read besides its part of the change: tools over the tree under review, the same for every provider.
+//! Tools with which a model reads the tree under review, the same for every provider.
 //!
-//! They run in this process and see nothing but [`Tree`]: no file system, no program, no network. Every answer
-//! is bounded, without secrets, and logged line by line, so that a claim can be checked against what was really
-//! seen. A call cannot fail: what is wrong with it is its answer, in words that tell the model what to do.
+//! The tools run in this process and access only [`Tree`]: no file system, no program, no network. Every result is
+//! limited in size, redacted, and logged line by line, so that a claim can be checked against the lines that the model
+//! actually read. A call never fails: its result explains an error and how to correct it.
 
 mod argument;
 mod diff;
@@ -22,12 +22,12 @@ use page::Page;
 pub use replay::Replay;
 use serde_json::{Value, json};
 
-/// A tool as a provider is told of it.
+/// The definition of a tool, as sent to a provider.
 #[derive(Debug)]
 pub struct Spec {
     pub name: &'static str,
     pub description: &'static str,
-    /// All of them are required.
+    /// Parameters; all of them are required.
     pub parameters: &'static [Parameter],
     call: fn(&Tree<'_>, &Value, Page) -> Result<Page, String>,
 }
@@ -36,14 +36,14 @@ pub struct Spec {
 #[derive(Debug)]
 pub struct Parameter {
     pub name: &'static str,
-    /// `string` or `integer`.
+    /// JSON type: `string` or `integer`.
     pub kind: &'static str,
     pub description: &'static str,
 }
 
 impl Spec {
-    /// Returns the parameters as a JSON Schema of the strict kind: every property required, no others allowed,
-    /// nothing that a provider's dialect lacks.
+    /// Returns the parameters as a strict JSON Schema: every property required, no additional properties, and only
+    /// keywords that every provider supports.
     pub fn schema(&self) -> Value {
         let property = |p: &Parameter| (p.name.to_owned(), json!({"type": p.kind, "description": p.description}));
         json!({
@@ -55,7 +55,7 @@ impl Spec {
     }
 }
 
-/// The tools that read, in the order in which they are told.
+/// Tools that read, in the order in which they are sent.
 pub const SPECS: &[Spec] = &[
     Spec {
         name: "read_lines",
@@ -144,7 +144,7 @@ pub const SPECS: &[Spec] = &[
     },
 ];
 
-/// The tools that change files of a private copy, for fixes alone.
+/// Tools that change files of a private copy, only for fixes.
 const EDITS: &[Spec] = &[
     Spec {
         name: "edit",
@@ -165,7 +165,7 @@ const EDITS: &[Spec] = &[
     },
 ];
 
-/// Returns the tools; those that change files only on request.
+/// Returns the tools. Tools that change files are included only if `is_editable` is true.
 pub fn specs(is_editable: bool) -> impl Iterator<Item = &'static Spec> {
     SPECS.iter().chain(if is_editable { EDITS } else { &[] })
 }
@@ -180,13 +180,13 @@ const GLOB: Parameter = Parameter {
     description: "Read only files that match: *.rs, src/api/**, or a folder. Empty: all files.",
 };
 
-/// How much one question may look around.
+/// Limits of the tool calls for one question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     pub calls: usize,
-    /// Bytes of all answers together.
+    /// Bytes of all results together, at most.
     pub bytes: usize,
-    /// Bytes of one answer.
+    /// Bytes of one result, at most.
     pub bytes_per_call: usize,
 }
 
@@ -196,10 +196,10 @@ impl Default for Caps {
     }
 }
 
-/// Bytes without which an answer would hold nothing.
+/// Bytes that a useful result needs, at least.
 const LEAST: usize = 512;
 
-/// The calls that one question leads to.
+/// The tool calls of one question.
 #[derive(Debug)]
 pub struct Session<'t, 'r> {
     tree: &'t Tree<'r>,
@@ -211,24 +211,24 @@ pub struct Session<'t, 'r> {
 }
 
 impl<'t, 'r> Session<'t, 'r> {
-    /// Starts with the usual caps.
+    /// Creates a session with the default limits.
     pub fn new(tree: &'t Tree<'r>) -> Self {
         let usual = Caps::default();
         let calls = if tree.is_editable() { 3 * usual.calls } else { usual.calls };
         Self::with_caps(tree, Caps { calls, ..usual })
     }
 
-    /// Starts with caps of the caller's.
+    /// Creates a session with the given limits.
     pub fn with_caps(tree: &'t Tree<'r>, caps: Caps) -> Self {
         Self { tree, caps, calls: 0, bytes: 0, read: Vec::new(), lookups: Lookups::default() }
     }
 
-    /// Returns true if every further call would be turned down: then a question is better asked without tools.
+    /// Returns true if every further call would be rejected. The question is then better asked without tools.
     pub fn is_over(&self) -> bool {
         self.calls >= self.caps.calls || self.bytes + LEAST > self.caps.bytes
     }
 
-    /// Answers a call. `arguments` is what the model sent: an object, or its text.
+    /// Runs a call and returns its result. `arguments` is an object, or its JSON text.
     pub fn call(&mut self, name: &str, arguments: &Value) -> String {
         if self.is_over() {
             return "no more tool calls: answer now with what you know".to_owned();
@@ -249,7 +249,7 @@ impl<'t, 'r> Session<'t, 'r> {
         text
     }
 
-    /// Keeps a refused edit, for the one who asked for the fix.
+    /// Records a rejected edit for the report of the fix.
     fn refuse(&self, name: &str, arguments: &Value, problem: &str) {
         if !EDITS.iter().any(|spec| spec.name == name) {
             return;
@@ -270,12 +270,12 @@ impl<'t, 'r> Session<'t, 'r> {
         (spec.call)(self.tree, &arguments, Page::new(room))
     }
 
-    /// Returns the lines that were shown, in the order of the calls, neighbours as one range.
+    /// Returns the lines that the model read, in the order of the calls, with adjacent lines as one range.
     pub fn into_read(self) -> Vec<Read> {
         self.read
     }
 
-    /// Returns the lines that were shown, as [`Self::into_read`] does, and all calls.
+    /// Returns the lines that the model read, as [`Self::into_read`] does, and all calls.
     pub fn finish(self) -> (Vec<Read>, Lookups) {
         (self.read, self.lookups)
     }

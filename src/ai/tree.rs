@@ -1,8 +1,8 @@
-//! The tree under review, as a model may look at it: regular files only, without secrets, within bounds.
+//! The tree under review, as models can read it: regular files only, without secrets, within limits.
 //!
-//! What is served is exactly what was reviewed: a commit's tree, the index, or of the worktree what git tracks and
-//! what the change adds. No link is followed, nothing ignored is listed, and no file that is there to hold
-//! credentials, or is a stored review, is ever read.
+//! The tree contains exactly the reviewed state: the tree of a commit, the index, or the tracked files of the worktree
+//! and the files that the change adds. Symlinks are not followed, and ignored files are not listed. Files for
+//! credentials and stored reviews are never read.
 
 use crate::ai::material::Shown;
 use crate::ai::redact;
@@ -18,26 +18,26 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Files that are listed.
+/// Files that are listed, at most.
 const MAX_PATHS: usize = 200_000;
-/// Bytes that a file may have to be read.
+/// Bytes of a file that is read, at most.
 pub const MAX_FILE: usize = 4 << 20;
-/// Bytes that are read in all, the same file twice counted twice.
+/// Bytes that are read in total, at most; a file that is read twice counts twice.
 const MAX_READ: usize = 1 << 30;
-/// Bytes of a commit message that are read for its first line.
+/// Bytes of a commit message that are read for its first line, at most.
 const MAX_SUBJECT: usize = 1_000;
-/// Bytes of redacted text that are kept.
+/// Bytes of redacted text that are cached, at most.
 const MAX_KEPT: usize = 32 << 20;
 
-/// The tree under review. Of one thread; a listing and texts are kept once they were asked for.
+/// The tree under review, for one thread. The listing and texts are cached after their first use.
 pub struct Tree<'r> {
     repo: &'r Repo,
     state: State,
     rules: &'r RuleSet,
-    /// Says which files are stored reviews: what those tell of earlier rounds steers a model.
+    /// Policy that identifies stored reviews. Their content about earlier rounds would influence a model.
     policy: Option<&'r Policy>,
     reader: RefCell<Reader<'r>>,
-    /// Files that the change brings and git does not track yet.
+    /// Files that the change adds and git does not track yet.
     new: Vec<RepoPath>,
     listing: OnceCell<Listing>,
     texts: RefCell<HashMap<RepoPath, Rc<str>>>,
@@ -45,55 +45,55 @@ pub struct Tree<'r> {
     symbols: Arc<Cache>,
     read: Cell<usize>,
     id: OnceCell<Option<String>>,
-    /// The changed files, as a model sees them.
+    /// The changed files in the form that models receive.
     change: &'r [Shown],
-    /// Files that a model edits, in memory; `None`: it may only read.
+    /// Files that a model edits, in memory; `None` if the tree is read-only.
     drafts: Option<RefCell<Drafts>>,
 }
 
-/// Files as a model edited or created them: the text that it sees, secrets replaced.
+/// Files that a model edited or created, as the redacted text that it sees.
 #[derive(Debug, Default)]
 struct Drafts {
     texts: BTreeMap<RepoPath, Rc<str>>,
-    /// Bytes that the model wrote in all.
+    /// Bytes that the model wrote in total.
     bytes: usize,
-    /// Edits that were refused: the path as the model wrote it, and why.
+    /// Rejected edits: the path from the model, and the reason.
     refused: Vec<(String, String)>,
 }
 
-/// Refused edits that are kept.
+/// Rejected edits that are recorded, at most.
 const MOST_REFUSED: usize = 20;
 
-/// Files that a model may edit or create.
+/// Files that a model may edit or create, at most.
 const MOST_DRAFTS: usize = 20;
-/// Bytes that a model may write in all.
+/// Bytes that a model may write in total, at most.
 const MOST_WRITTEN: usize = 512 << 10;
-/// Bytes of an edited file.
+/// Bytes of an edited file, at most.
 const MOST_DRAFT: usize = 1 << 20;
 #[derive(Debug)]
 struct Listing {
-    /// In byte order.
+    /// Paths in byte order.
     paths: Vec<RepoPath>,
-    /// Of the worktree, the files of `paths` that a sparse checkout left out.
+    /// For the worktree, the files in `paths` that a sparse checkout excludes.
     left_out: HashSet<RepoPath>,
-    /// Not all files are in it.
+    /// True if the list is incomplete.
     cut: bool,
 }
 
-/// Why a file's text is not to be had.
+/// The reason why the text of a file is not available.
 #[derive(Debug)]
 pub enum Unread {
-    /// There is no such regular file in the tree.
+    /// The tree has no such regular file.
     Absent,
-    /// It is there to hold credentials.
+    /// The file may contain credentials.
     Sensitive,
-    /// It is no text.
+    /// The file is not text.
     Binary,
-    /// It has more than [`MAX_FILE`] bytes.
+    /// The file has more than [`MAX_FILE`] bytes.
     TooLarge,
-    /// So much has been read that nothing more is.
+    /// The limit for reading files is reached.
     Exhausted,
-    /// It could not be read.
+    /// The file could not be read.
     Failed(Error),
 }
 
@@ -117,7 +117,7 @@ impl fmt::Debug for Tree<'_> {
 }
 
 impl<'r> Tree<'r> {
-    /// Looks at a state of a repository. Nothing is read yet.
+    /// Creates the tree for a state of a repository. Reads nothing yet.
     pub fn new(repo: &'r Repo, state: State, rules: &'r RuleSet) -> Self {
         Self {
             repo,
@@ -137,7 +137,7 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// Lets a model edit and create files, in memory.
+    /// Allows a model to edit and create files in memory.
     #[must_use]
     pub fn with_drafts(self) -> Self {
         Self { drafts: Some(RefCell::default()), ..self }
@@ -159,10 +159,11 @@ impl<'r> Tree<'r> {
         self.drafts.as_ref()?.borrow().texts.get(path).cloned()
     }
 
-    /// Keeps the new text of a file. `written`: the bytes that the model wrote for it.
+    /// Stores the new text of a file. `written` is the number of bytes that the model wrote for it.
     ///
     /// # Errors
-    /// A limit would be passed.
+    ///
+    /// Returns a message if a limit would be exceeded.
     pub(super) fn draft(&self, path: &RepoPath, text: &str, written: usize) -> std::result::Result<(), String> {
         let mut drafts = self.drafts.as_ref().ok_or("files can only be read")?.borrow_mut();
         if !drafts.texts.contains_key(path) && drafts.texts.len() >= MOST_DRAFTS {
@@ -178,7 +179,7 @@ impl<'r> Tree<'r> {
         Ok(())
     }
 
-    /// Keeps that an edit of a file was refused, until a later edit of the file succeeds. `path`: as the model wrote it.
+    /// Records a rejected edit of a file, until a later edit of the file succeeds. `path` is the path from the model.
     pub(in crate::ai) fn refuse(&self, path: &str, why: &str) {
         let Some(drafts) = &self.drafts else { return };
         let mut drafts = drafts.borrow_mut();
@@ -189,16 +190,17 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// Returns the refused edits, each with its reason. Foreign text.
+    /// Returns the rejected edits with their reasons. Untrusted text.
     pub(in crate::ai) fn refused_edits(&self) -> Vec<String> {
         self.drafts.iter().flat_map(|d| d.borrow().refused.clone()).map(|(_, why)| why).collect()
     }
 
-    /// Returns true if a file can be created: nothing is at the path or above it, and no program takes it for more than a
-    /// file of the tree.
+    /// Returns true if a file can be created: no file or folder exists at the path, no parent of it is a file, and the
+    /// path cannot refer to anything outside the tree.
     ///
     /// # Errors
-    /// Incomplete, when a tree is missing or corrupt.
+    ///
+    /// Returns an incomplete error if a tree object is missing or corrupt.
     pub(super) fn has_room_for(&self, path: &RepoPath) -> Result<bool> {
         let paths = self.paths()?;
         let starts = path.as_bytes().iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
@@ -210,13 +212,13 @@ impl<'r> Tree<'r> {
         Ok(is_plain(path) && is_shown && !is_taken && !redact::is_sensitive(path))
     }
 
-    /// Adds the symbols that other trees of the run know.
+    /// Sets the symbol cache that the trees of the run share.
     #[must_use]
     pub fn with_symbols(self, symbols: &Arc<Cache>) -> Self {
         Self { symbols: Arc::clone(symbols), ..self }
     }
 
-    /// Adds the changed files, as a model sees them.
+    /// Sets the changed files, in the form that models receive.
     #[must_use]
     pub fn with_change(self, change: &'r [Shown]) -> Self {
         Self { change, ..self }
@@ -227,8 +229,7 @@ impl<'r> Tree<'r> {
         self.change
     }
 
-    /// Adds the files that the change brings to the worktree and that git does not track yet; those that it does
-    /// are known anyway.
+    /// Adds the untracked files that the change adds to the worktree. Tracked files are already listed.
     #[must_use]
     pub fn with_new(mut self, paths: impl IntoIterator<Item = RepoPath>) -> Self {
         if self.state == State::Worktree {
@@ -237,26 +238,27 @@ impl<'r> Tree<'r> {
         self
     }
 
-    /// Leaves out the stored reviews that a policy has committed.
+    /// Excludes the stored reviews that a policy has committed.
     #[must_use]
     pub fn without_records_of(self, policy: &'r Policy) -> Self {
         Self { policy: Some(policy), ..self }
     }
 
-    /// Returns the state that is looked at.
+    /// Returns the state under review.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Lists the files that may be read, in byte order; none that is there to hold credentials.
+    /// Lists the files that may be read, in byte order, without files for credentials.
     ///
     /// # Errors
-    /// Incomplete, when a tree is missing or corrupt.
+    ///
+    /// Returns an incomplete error if a tree object is missing or corrupt.
     pub fn paths(&self) -> Result<&[RepoPath]> {
         Ok(&self.listing()?.paths)
     }
 
-    /// Returns true if there are so many files that [`Tree::paths`] lacks some.
+    /// Returns true if [`Tree::paths`] omits files because of the limit.
     pub fn is_cut(&self) -> bool {
         self.listing.get().is_some_and(|l| l.cut)
     }
@@ -284,10 +286,11 @@ impl<'r> Tree<'r> {
         Ok(self.listing.get_or_init(|| Listing { paths, left_out, cut }))
     }
 
-    /// Returns a file's text: every secret replaced, every hidden character visible, line for line.
+    /// Returns the text of a file, line for line, with secrets replaced and hidden characters visible.
     ///
     /// # Errors
-    /// Why not: see [`Unread`].
+    ///
+    /// Returns the reason; see [`Unread`].
     pub fn text(&self, path: &RepoPath) -> std::result::Result<Rc<str>, Unread> {
         if let Some(text) = self.drafted(path) {
             return Ok(text);
@@ -299,7 +302,7 @@ impl<'r> Tree<'r> {
         Ok(self.show(path, &bytes))
     }
 
-    /// Returns a file's lines as they are: to look whether a text is worth the work, never to show.
+    /// Returns the raw lines of a file, to decide whether it is worth redacting. They must never be sent to a model.
     pub(super) fn bytes(&self, path: &RepoPath) -> std::result::Result<Vec<u8>, Unread> {
         if redact::is_sensitive(path) {
             return Err(Unread::Sensitive);
@@ -328,7 +331,7 @@ impl<'r> Tree<'r> {
         !found.is_empty()
     }
 
-    /// Does something whose reads do not count for the limit of this tree, but for one of their own.
+    /// Runs some work whose reads count for a separate limit.
     pub(super) fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.read.replace(0);
         let done = work();
@@ -336,7 +339,7 @@ impl<'r> Tree<'r> {
         done
     }
 
-    /// Makes a file's lines fit to be shown, and keeps them while there is room.
+    /// Redacts the lines of a file, and caches them while there is room.
     pub(super) fn show(&self, path: &RepoPath, bytes: &[u8]) -> Rc<str> {
         let text: Rc<str> = redact::text(self.rules, bytes).text.into();
         if self.kept.get() + text.len() <= MAX_KEPT {
@@ -351,7 +354,7 @@ impl<'r> Tree<'r> {
         self.symbols.read(path, text)
     }
 
-    /// Returns the commit whose history is that of the tree: the tree's own commit, or HEAD.
+    /// Returns the commit whose history is searched: the commit of the tree, or HEAD.
     pub(super) fn tip(&self) -> Option<State> {
         match &self.state {
             State::Commit { .. } => Some(self.state.clone()),
@@ -359,19 +362,21 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// Returns the commit that brought a version of a file. See [`Reader::last_edit`].
+    /// Returns the commit that introduced a version of a file. See [`Reader::last_edit`].
     ///
     /// # Errors
-    /// Incomplete, when the history is not all here.
+    ///
+    /// Returns an incomplete error if the history is not completely available.
     pub(super) fn last_edit(&self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<Edit>> {
         self.reader.borrow_mut().last_edit(from, path, most)
     }
 
-    /// Returns the text of a file in another state: every secret replaced, every hidden character visible. `None` if there
-    /// is no such text file, or if the limit for reading files is reached.
+    /// Returns the text of a file in another state, with secrets replaced and hidden characters visible. Returns `None`
+    /// if the state has no such text file, or the limit for reading files is reached.
     ///
     /// # Errors
-    /// Usage, when the file is too large; incomplete, when it cannot be read.
+    ///
+    /// Returns a usage error if the file is too large, or an incomplete error if it cannot be read.
     pub(super) fn version(&self, state: &State, path: &RepoPath) -> Result<Option<String>> {
         if redact::is_sensitive(path) || self.read.get() >= MAX_READ {
             return Ok(None);
@@ -381,24 +386,24 @@ impl<'r> Tree<'r> {
         Ok(diff::code::text_of(path, bytes).map(|bytes| redact::text(self.rules, &bytes).text))
     }
 
-    /// Returns the first line of a commit's message, as it may be shown.
+    /// Returns the first line of a commit message, redacted.
     pub(super) fn subject(&self, commit: ObjectId) -> String {
         let message = self.reader.borrow_mut().message(commit, MAX_SUBJECT).unwrap_or_default();
         redact::text(self.rules, &message).text.lines().next().unwrap_or_default().to_owned()
     }
 
-    /// Returns a path as it is shown: without a secret, and nothing hidden in it.
+    /// Returns a redacted path.
     pub(super) fn name(&self, path: &RepoPath) -> String {
         redact::name(self.rules, path.to_wire().as_bytes())
     }
 
-    /// Returns the name of a symbol as it is shown: without a secret, and nothing hidden in it.
+    /// Returns the redacted name of a symbol.
     pub(super) fn label(&self, name: &str) -> String {
         redact::name(self.rules, name.as_bytes())
     }
 
-    /// Names the content of the whole tree: two trees of the same id hold the same files. `None` where it cannot
-    /// be told.
+    /// Returns an ID for the content of the whole tree. Trees with the same ID contain the same files. Returns `None`
+    /// if it cannot be determined.
     pub fn id(&self) -> Option<&str> {
         let id = || match &self.state {
             State::Empty => Some("empty".to_owned()),
@@ -409,7 +414,7 @@ impl<'r> Tree<'r> {
     }
 }
 
-/// Returns true if a path stays in the tree and out of git's own folder, whoever takes it for the name of a file.
+/// Returns true if every system treats the path as one inside the tree and outside `.git`.
 fn is_plain(path: &RepoPath) -> bool {
     path.as_bytes()
         .split(|b| *b == b'/')

@@ -1,4 +1,4 @@
-//! The other places of a claim: each is checked against the file that it names.
+//! Checks the secondary locations of a claim against the files that they name.
 
 use super::path;
 use super::quote::Quote;
@@ -8,19 +8,19 @@ use crate::diff::{LineNo, RepoPath};
 use crate::finding::Also;
 use std::borrow::Cow;
 
-/// Other places of a finding, at most.
+/// Secondary locations of a finding, at most.
 const MOST: usize = 5;
-/// Other places of a claim that are checked, at most.
+/// Secondary locations of a claim that are checked, at most.
 const CHECKED: usize = 10;
-/// Lines by which a number may be wrong and still choose between equal lines.
+/// Distance in lines at which a claimed number still selects one of several equal lines.
 const NEAR: u32 = 30;
-/// Characters of a quote.
+/// Characters of a quote, at most.
 const QUOTE: usize = 400;
 
-/// Bytes of a file that is searched.
+/// Bytes of a file that is searched, at most.
 const SEARCHED: usize = 1 << 20;
 
-/// How many lines are still looked up for one reply. A hostile reply can name thousands.
+/// Number of lookups that remain for one reply. A hostile reply can name thousands of lines.
 #[derive(Debug)]
 pub(super) struct Budget(u32);
 
@@ -30,18 +30,18 @@ impl Default for Budget {
     }
 }
 
-/// A line of a file, as a model sees it.
+/// A line of a file, as sent to models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) file: RepoPath,
     pub(super) number: LineNo,
-    /// Without white space around it.
+    /// Text without surrounding white space.
     pub(super) text: String,
-    /// It is the only line that has the quote, or the one with the claimed number.
+    /// True if no other line matches the quote, or this line has the claimed number.
     pub(super) is_certain: bool,
 }
 
-/// Returns the places that exist, in the order of the claim, without repeats and without `own`.
+/// Returns the locations that exist, in the order of the claim, without duplicates and without `own`.
 pub(super) fn checked(
     cx: &Context<'_>,
     budget: &mut Budget,
@@ -63,10 +63,10 @@ pub(super) fn checked(
     out
 }
 
-/// Finds the line of a file of the tree, or of the change, that has the quote.
+/// Finds the line with the quote in a file of the tree or of the change.
 ///
-/// `number` chooses between several lines that have it. Without a number, or with one that is not near any of them,
-/// the line must be the only one.
+/// `number` selects one of several matching lines. Without a number, or with a number that is not near a matching line,
+/// only one line may match.
 pub(super) fn find(
     cx: &Context<'_>,
     budget: &mut Budget,
@@ -87,7 +87,7 @@ pub(super) fn find(
     Some(Line { file, number: LineNo::new(line.number)?, text, is_certain: line.is_certain })
 }
 
-/// Returns the path that a text names, of the change or of the tree.
+/// Resolves a path from a claim to a file of the change or the tree.
 fn file(cx: &Context<'_>, named: &str) -> Option<RepoPath> {
     let exact = RepoPath::from(named.trim());
     if cx.tree.is_some_and(|tree| tree.text(&exact).is_some()) {
@@ -101,7 +101,7 @@ fn file(cx: &Context<'_>, named: &str) -> Option<RepoPath> {
     path::find(named, &names).map(|i| paths[i].clone())
 }
 
-/// Returns the lines of the new side of a changed file that were shown, with their numbers.
+/// Returns the lines on the new side of a changed file that the model received, with their numbers.
 fn shown<'a>(cx: &Context<'a>, file: &RepoPath) -> Vec<(u32, &'a str)> {
     let file = cx.group.files.iter().find(|f| f.path() == file);
     let lines = file.into_iter().flat_map(|f| &f.hunks).flat_map(|h| &h.lines);
@@ -109,7 +109,7 @@ fn shown<'a>(cx: &Context<'a>, file: &RepoPath) -> Vec<(u32, &'a str)> {
 }
 
 impl Line {
-    /// Returns the line as a place of a finding.
+    /// Converts the line to a secondary location of a finding.
     pub(super) fn also(self) -> Also {
         Also { quote: text::cut(&self.text, QUOTE), file: self.file, line: self.number }
     }

@@ -1,23 +1,23 @@
-//! Citations, checked: a heading that a document has, and words that stand under it.
+//! Checks citations: whether a heading exists in a document, and whether quoted words are in its section.
 
 use crate::ai::material::Document;
 
-/// Words that a quoted passage must have, and characters.
+/// Words and characters that a quoted passage must have, at least.
 const PASSAGE_WORDS: usize = 2;
 const PASSAGE_LENGTH: usize = 10;
-/// Passages that are looked up.
+/// Passages that are looked up, at most.
 const MOST_PASSAGES: usize = 64;
 
-/// A place in a document that exists.
+/// A heading or passage of a document that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Citation {
-    /// `FILE#Heading` as they are written in the document; `FILE` where words are cited that stand under none.
+    /// `FILE#Heading` with the spelling of the document, or `FILE` if the quoted words are before the first heading.
     pub(super) label: String,
-    /// Words of it were quoted, too.
+    /// True if the claim also quotes words of the section.
     pub(super) quoted: bool,
 }
 
-/// Looks up what a claim cites. `said` are its other texts, in which it may quote the document.
+/// Resolves the citation of a claim. `said` holds the other texts of the claim, which may quote the document.
 pub(super) fn find<'d>(
     cited: &str,
     said: &[&str],
@@ -25,14 +25,14 @@ pub(super) fn find<'d>(
 ) -> Option<Citation> {
     let cited = cited.trim();
     let named = documents.clone().filter_map(|d| Some((d, after_name(cited, &d.name)?)));
-    // The longest name, so that `docs/a.md` is not taken for a mention of `a.md`.
+    // Take the longest name, so that `docs/a.md` does not match as `a.md`.
     let named = named.max_by_key(|(_, rest)| std::cmp::Reverse(rest.len()));
     match named {
         Some((document, rest)) => within(document, rest, cited, said),
         None => {
             let mut found = documents.filter_map(|d| within(d, cited, cited, said));
             let first = found.next()?;
-            // Without a name it must be clear which document is meant.
+            // Without a document name, only one document may match.
             found.next().is_none().then_some(first)
         }
     }
@@ -43,7 +43,7 @@ pub(super) fn names(cited: &str, document: &Document) -> bool {
     after_name(cited.trim(), &document.name).is_some()
 }
 
-/// Returns true if a citation begins with what looks like the key of a ticket: `PROJ-12:`, `#12`, `page 12`.
+/// Returns true if a citation starts with a ticket key, such as `PROJ-12:`, `#12` or `page 12`.
 pub(super) fn names_a_ticket(cited: &str) -> bool {
     let cited = cited.trim_start_matches(['`', '"', '\'', '[', '(', ' ']);
     let end = cited.find(|c: char| c == ':' || c == '`' || c == '"' || c.is_whitespace()).unwrap_or(cited.len());
@@ -55,7 +55,7 @@ pub(super) fn names_a_ticket(cited: &str) -> bool {
     is_key || cited.strip_prefix("page ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns what stands under the heading that is cited: `label` as in [`Citation`].
+/// Returns the section of a cited heading. `label` has the format of [`Citation`].
 pub(in crate::ai) fn section_of<'d>(label: &str, document: &'d Document) -> Option<&'d str> {
     match label.strip_prefix(document.name.as_str())? {
         "" => Some(&document.text),
@@ -67,7 +67,7 @@ pub(in crate::ai) fn section_of<'d>(label: &str, document: &'d Document) -> Opti
     }
 }
 
-/// Returns what follows the name of a document.
+/// Returns the rest of a citation after the name of a document.
 fn after_name<'c>(cited: &'c str, name: &str) -> Option<&'c str> {
     let cited = cited.trim_start_matches(['`', '"', '\'', '[', '(', ' ']);
     let cited = cited.strip_prefix("./").unwrap_or(cited);
@@ -83,7 +83,7 @@ fn within(document: &Document, rest: &str, cited: &str, said: &[&str]) -> Option
     let rest = rest.strip_prefix("section ").unwrap_or(rest).trim_start_matches(separators);
     let headings = headings(&document.text);
     let wanted = slug(rest);
-    // `Part > Heading`; without a document's name in front, `Part` may be the name of another.
+    // Handles `Part > Heading`. Without a document name in front, `Part` may be the name of another document.
     let last = if rest.len() < cited.len() { rest.rsplit(['>', '/']).next().map(slug) } else { None };
     let score = |h: &Heading<'_>| {
         let own = slug(h.title);
@@ -99,13 +99,13 @@ fn within(document: &Document, rest: &str, cited: &str, said: &[&str]) -> Option
     let heading = scored.max_by_key(|(score, _)| *score).map(|(_, h)| h);
     if let Some(heading) = heading {
         let section = plain(&document.text[heading.start..heading.end]);
-        // What follows the heading in a citation is words, in quotes or not.
+        // The text after the heading in a citation counts as quoted words, with or without quotation marks.
         let mut passages: Vec<&str> = rest.split_once([':', '\n']).map(|(_, words)| words).into_iter().collect();
         passages.extend(std::iter::once(cited).chain(said.iter().copied()).flat_map(self::passages));
         let quoted = passages.iter().take(MOST_PASSAGES).any(|p| stands_in(p, &section, PASSAGE_WORDS));
         return Some(Citation { label: format!("{}#{}", document.name, heading.title), quoted });
     }
-    // No heading; but the very words of the document are a citation, too.
+    // No heading matches. A literal quote from the document is also a citation.
     let passages: Vec<&str> = std::iter::once(rest).chain(passages(cited)).collect();
     let whole = plain(&document.text);
     let words = passages.iter().take(MOST_PASSAGES).find(|p| stands_in(p, &whole, PASSAGE_WORDS + 1))?;
@@ -125,17 +125,18 @@ fn stands_in(passage: &str, section: &str, least: usize) -> bool {
         && section.contains(&passage)
 }
 
-/// Returns the headings of a text, and what stands under each, smaller headings included.
+/// Returns the headings of a text with their sections. A section includes its subsections.
 pub(super) fn outline(text: &str) -> Vec<(&str, &str)> {
     headings(text).into_iter().map(|h| (h.title, text.get(h.start..h.end).unwrap_or_default())).collect()
 }
 
-/// Returns true if words stand in a text, marks, white space and case apart: at least two, of ten characters in all.
+/// Returns true if a text contains the words, at least two with ten characters in total. Ignores markup, white space
+/// and case.
 pub(super) fn holds(text: &str, words: &str) -> bool {
     stands_in(words, &plain(text), PASSAGE_WORDS)
 }
 
-/// Returns what stands in quotes or code spans.
+/// Returns the passages in quotation marks or code spans.
 fn passages(text: &str) -> impl Iterator<Item = &str> {
     const QUOTES: [(char, char); 5] = [('"', '"'), ('“', '”'), ('`', '`'), ('‘', '’'), ('«', '»')];
     QUOTES.into_iter().flat_map(move |(open, close)| {
@@ -144,14 +145,15 @@ fn passages(text: &str) -> impl Iterator<Item = &str> {
             let start = rest.find(open)? + open.len_utf8();
             let end = start + rest[start..].find(close)?;
             let passage = &rest[start..end];
-            // Of quotes that look alike every one may open: text between two pairs is harmless, it must occur.
+            // If the opening and the closing mark are the same, each mark may open a passage. The text between two
+            // passages does no harm, because it must also occur in the document.
             rest = if open == close { &rest[end..] } else { &rest[end + close.len_utf8()..] };
             Some(passage)
         })
     })
 }
 
-/// Returns a text without marks of emphasis and lists, in lower case, each white space one blank.
+/// Returns a text in lower case, without emphasis and list markers, with runs of white space as one space.
 fn plain(text: &str) -> String {
     let text: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '#' | '>' | '"' | '“' | '”')).collect();
     let text = text.to_lowercase();
@@ -159,13 +161,13 @@ fn plain(text: &str) -> String {
     text.trim_end_matches(['.', '…', ' ']).to_owned()
 }
 
-/// Returns a heading as links name it: `error-handling`.
+/// Returns the anchor of a heading as used in links: `error-handling`.
 fn slug(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase);
     words.collect::<Vec<_>>().join("-")
 }
 
-/// A heading, and where what stands under it begins and ends.
+/// A heading, with the byte range of its section.
 #[derive(Debug)]
 struct Heading<'t> {
     title: &'t str,
@@ -310,7 +312,7 @@ Use four spaces.
     fn a_heading_alone_is_found_but_quotes_nothing() {
         assert_eq!(label("CLAUDE.md#Error handling", ""), Some(("CLAUDE.md#Error handling".to_owned(), false)));
         assert!(!label("CLAUDE.md#Team rules", "\"Four words not there\"").unwrap().1);
-        // Words of another section do not count.
+        // Words from another section do not count.
         assert!(!label("CLAUDE.md#Style: \"Library code never calls unwrap\"", "").unwrap().1);
         assert!(!label("CLAUDE.md#Error handling: \"unwrap\"", "").unwrap().1, "one word is no quote");
     }

@@ -1,4 +1,4 @@
-//! From a claim and its place to what a finding would say.
+//! Drafts a finding from a claim and its position in the change.
 
 use super::cite::{self, Citation};
 use super::lines::Lines;
@@ -14,9 +14,9 @@ use crate::diff::{LineNo, TextChange};
 use crate::finding::{self, Also, Category, Draft, Evidence, LineSpan, Location, Severity};
 use std::collections::HashMap;
 
-/// Characters of a quote.
+/// Characters of a quote, at most.
 const QUOTE: usize = 400;
-/// Line numbers that a note lists.
+/// Line numbers that a note lists, at most.
 const LISTED: usize = 8;
 
 /// Anchors the claims of one reply.
@@ -24,14 +24,14 @@ const LISTED: usize = 8;
 pub(super) struct Drafter<'a> {
     cx: Context<'a>,
     names: Names<'a>,
-    /// The lines of the chunk.
+    /// Lines of the chunk.
     lines: Lines<'a>,
-    /// The same with a further file of the group that a claim names.
+    /// Lines of the chunk plus those of another file of the group that a claim names, by the position of that file.
     further: HashMap<usize, Lines<'a>>,
     budget: also::Budget,
 }
 
-/// A violation of the design, or what the change lacks.
+/// A design violation or a missing requirement.
 #[derive(Debug)]
 pub(super) struct Documented<'c> {
     category: Category,
@@ -78,7 +78,7 @@ impl<'a> Drafter<'a> {
         }
     }
 
-    /// Finds one claim again in the change.
+    /// Anchors one claim.
     pub(super) fn anchor(&mut self, claim: &Claim) -> Anchored {
         let rules = self.cx.rules;
         let title = text::title(rules, &claim.title, &claim.message);
@@ -136,8 +136,8 @@ impl<'a> Drafter<'a> {
         }
     }
 
-    /// Ties a claim about an unchanged line to the changed line that it depends on. `None`: the quote is not in the file,
-    /// the model did not see the line, or nothing connects it to the change.
+    /// Anchors a claim about an unchanged line to the changed line that it depends on. Returns `None` if the file does
+    /// not contain the quote, the model did not see the line, or nothing connects it to the change.
     fn tied(&mut self, claim: &Claim, title: &str, named: &str) -> Option<Candidate> {
         let cx = self.cx;
         let number = claim.line.and_then(|n| u32::try_from(n).ok()).or(path::strip_number(named).1);
@@ -150,13 +150,13 @@ impl<'a> Drafter<'a> {
             Some(_) => Place::Changed { first: entry, last: entry, quoted },
             None => Place::Removed { entry, at: lines.stand_in(entry), quoted },
         };
-        // Lines, columns and code of the claim are those of the unchanged line.
+        // The lines, columns and code of the claim refer to the unchanged line.
         let said = Said { file: Some(relation.file), line: None, further: 0, quote: None, was_read: false };
         let claim = Claim { replacement: None, ..claim.clone() };
         Some(self.candidate(&claim, title.to_owned(), &place, said, Some(unchanged)))
     }
 
-    /// Makes a finding of what cites a place of a document that exists, and a remark of the rest.
+    /// Returns a candidate if the citation exists in a document, and a remark otherwise.
     pub(super) fn documented(&self, said: &Documented<'_>) -> Anchored {
         let rules = self.cx.rules;
         let title = text::title(rules, said.title, said.message);
@@ -173,7 +173,7 @@ impl<'a> Drafter<'a> {
             return Anchored::Remark { file: None, line: None, text: text::clean(rules, &all, text::REMARK) };
         };
         let (severity, note) = severity(said.severity);
-        // A heading that exists is a checked citation, with the document's words or without.
+        // An existing heading is a verified citation, with or without a quote from it.
         let quoted = Quoted::Exactly;
         let draft = Draft {
             rule_id: rule_id(said.category),
@@ -187,7 +187,7 @@ impl<'a> Drafter<'a> {
             failure: None,
             suggestion: text::some(rules, said.suggestion, text::BODY),
             replacement: None,
-            // Nothing of the change is quoted; the place in the document tells one from another.
+            // The claim quotes no line of the change, so the cited section distinguishes one finding from another.
             quote: place.label.clone(),
             cwe: None,
             convention: Some(place.label),
@@ -211,7 +211,7 @@ impl<'a> Drafter<'a> {
         }
     }
 
-    /// Returns the call that read the lines most closely.
+    /// Returns the tool call that read the first line of the location with the smallest range.
     fn read(&self, location: Option<&Location>) -> Vec<Evidence> {
         let Some((path, lines)) = location.and_then(|l| Some((&l.file, l.lines?))) else { return Vec::new() };
         let covers = |r: &&crate::ai::ask::Read| r.path == *path && (r.first..=r.last).contains(&lines.first);
@@ -228,8 +228,7 @@ impl<'a> Drafter<'a> {
         self.further.entry(file).or_insert_with(|| Lines::new(cx.group, cx.chunk, Some(file)))
     }
 
-    /// Makes a finding of a claim that has a place. `unchanged` is the line that the claim is about where that is not the
-    /// place.
+    /// Builds a candidate from an anchored claim. `unchanged` is the unchanged line that the claim is about, if any.
     fn candidate(
         &mut self,
         claim: &Claim,
@@ -250,7 +249,7 @@ impl<'a> Drafter<'a> {
         notes.append(&mut at.notes);
         let mut message = text::some(rules, Some(&claim.message), text::BODY).unwrap_or_else(|| title.clone());
         if let Some(line) = &unchanged {
-            // A path can contain a secret, and the message goes back to a model.
+            // A path can contain a secret, and the message is sent back to a model.
             let place = format!("{}:{}", text::clean(rules, &line.file.to_wire(), text::TITLE), line.number);
             message = format!("{message}\n\nThis is about unchanged code at {place}, which the change affects.");
         }
@@ -262,7 +261,7 @@ impl<'a> Drafter<'a> {
         let target = at.target.filter(|_| said.further > 0 || claim.end_line.is_none() || claim.end_line == claim.line);
         let replacement = given.and_then(|r| replace::applicable(rules, lines, target?, r));
         if let (None, Some(code)) = (&replacement, text::some(rules, given, text::BODY)) {
-            // It cannot take the place of the lines; it may still say what is meant.
+            // The code cannot replace the lines, but it can still explain the fix.
             suggestion = Some(suggestion.map_or_else(|| code.clone(), |s| format!("{s}\n\n{code}")));
         }
         let convention = match claim.convention.as_deref().map(str::trim).filter(|c| !is_nothing(c)) {
@@ -285,8 +284,8 @@ impl<'a> Drafter<'a> {
         let cwe = claim.cwe.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
         let doubts = seal::speaks_of_a_false_alarm(&claim.title, &claim.message);
         if category == Category::Security && cwe.is_none() && !doubts {
-            // Without the number nothing can be looked up, so leaving it out must not make a claim weaker.
-            // What doubts a rule's finding claims no weakness.
+            // Without the number the weakness cannot be looked up, and omitting it must not lower the severity. A claim
+            // that calls a rule's finding a false positive is not about a weakness.
             severity = severity.max(Severity::Major);
             notes.push("security claim without a CWE number; at least major".to_owned());
         }
@@ -317,17 +316,17 @@ impl<'a> Drafter<'a> {
     }
 }
 
-/// A place in the words of a finding.
+/// A position in the change, in the terms of a finding.
 #[derive(Debug)]
 struct At<'a> {
     file: Option<&'a Shown>,
     location: Option<Location>,
     quoted: Quoted,
-    /// The line that is meant, as it was shown.
+    /// The line, in the form that the model received.
     quote: &'a str,
-    /// What a replacement would take the place of.
+    /// Lines that a replacement replaces.
     target: Option<Target>,
-    /// Added to the message.
+    /// Text that is appended to the message.
     more: Option<String>,
     notes: Vec<String>,
 }
@@ -391,7 +390,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// Returns the lines of a place, with the columns of what is quoted where it is one line.
+/// Returns the line range of a position, and the columns of the quote if it is one line.
 fn span(lines: &Lines<'_>, first: usize, last: usize, said: Said<'_>) -> Option<LineSpan> {
     let (from, to) = (lines.entries[first].shown.new?, lines.entries[last].shown.new?);
     let columns = || {
@@ -401,7 +400,8 @@ fn span(lines: &Lines<'_>, first: usize, last: usize, said: Said<'_>) -> Option<
     Some(LineSpan { first: from, last: to, columns: if from == to { columns() } else { None } })
 }
 
-/// Returns the columns of a quote in a line; `None` if the line was shown in other words, or has the quote twice.
+/// Returns the columns of a quote in a line. Returns `None` if the model received other text for the line, or the quote
+/// occurs in it twice.
 fn columns(change: &TextChange, line: LineNo, shown: &str, quote: &Quote) -> Option<(u32, u32)> {
     let raw = std::str::from_utf8(change.new.line(line)?).ok()?;
     if raw.trim() != shown {
@@ -415,7 +415,7 @@ fn columns(change: &TextChange, line: LineNo, shown: &str, quote: &Quote) -> Opt
     Some((u32::try_from(start).ok()?, u32::try_from(start + quoted.len()).ok()?))
 }
 
-/// Looks up a citation in everything that the model was given.
+/// Resolves a citation in all documents that the model received.
 pub(super) fn cited(cx: &Context<'_>, reference: &str, said: &[&str], file: Option<&Shown>) -> Option<Citation> {
     if is_nothing(reference.trim()) {
         return None;
@@ -423,8 +423,8 @@ pub(super) fn cited(cx: &Context<'_>, reference: &str, said: &[&str], file: Opti
     let guidelines = file.map(|f| f.guidelines.join("\n")).filter(|g| !g.is_empty());
     let guidelines = guidelines.map(|text| Document { name: "guidelines".to_owned(), text, folder: Vec::new() });
     let all = cx.conventions.iter().chain(cx.documents).chain(guidelines.as_ref());
-    // A ticket that is named is the only one whose words count: nobody else's ticket can speak for it. A heading alone is
-    // no citation of a ticket.
+    // If a ticket is named, only a quote from that ticket counts, so that another ticket cannot support the claim. A
+    // heading alone is not a citation of a ticket.
     if let Some(ticket) = cx.tickets.iter().find(|t| cite::names(reference, t)) {
         return cite::find(reference, said, std::iter::once(ticket)).filter(|c| c.quoted);
     }
@@ -435,7 +435,7 @@ pub(super) fn cited(cx: &Context<'_>, reference: &str, said: &[&str], file: Opti
     cite::find(reference, said, all).or_else(of_tickets)
 }
 
-/// Reads a severity. An unknown one counts as major.
+/// Parses a severity. An unknown severity counts as major.
 pub(super) fn severity(said: &str) -> (Severity, Option<String>) {
     match (Severity::parse(said), said.trim()) {
         (Some(severity), _) => (severity, None),
@@ -446,7 +446,7 @@ pub(super) fn severity(said: &str) -> (Severity, Option<String>) {
     }
 }
 
-/// Reads a category, or what models say for one.
+/// Parses a category, including synonyms that models use.
 fn category(said: &str) -> (Category, Option<String>) {
     let word = said.trim().to_ascii_lowercase().replace(['_', ' '], "-");
     let known = Category::parse(said).or(match word.as_str() {
@@ -468,7 +468,7 @@ fn category(said: &str) -> (Category, Option<String>) {
     }
 }
 
-/// Returns the severity below.
+/// Returns the next lower severity.
 fn lower(severity: Severity) -> Severity {
     match severity {
         Severity::Critical => Severity::Major,
@@ -477,12 +477,12 @@ fn lower(severity: Severity) -> Severity {
     }
 }
 
-/// Returns the rule that a model's findings of a kind belong to.
+/// Returns the rule ID of model findings of a category.
 fn rule_id(category: Category) -> String {
     format!("ai-{category}")
 }
 
-/// Returns true if a text is a way to say nothing.
+/// Returns true if a text is a placeholder for an empty value.
 fn is_nothing(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "" | "null" | "none" | "n/a" | "-")
 }

@@ -1,4 +1,4 @@
-//! The lines that were shown, and every number that a model may have read off for one.
+//! The lines that the model received, and the numbers in other views of the change that it may have used for them.
 
 use crate::ai::material::{Group, Shown, ShownLine};
 use crate::ai::plan::Chunk;
@@ -14,32 +14,33 @@ pub(super) struct Entry<'a> {
     /// Position in [`Shown::hunks`].
     pub(super) hunk: usize,
     pub(super) shown: &'a ShownLine,
-    /// Without white space around it.
+    /// Text without surrounding white space.
     pub(super) text: &'a str,
     views: Views,
 }
 
-/// Where a line stands in views of the change that have numbers of their own.
+/// Positions of a line in views of the change that number lines differently.
 #[derive(Clone, Copy, Debug, Default)]
 struct Views {
-    /// In its hunk, from 0.
+    /// Position in its hunk, from 0.
     in_hunk: u32,
-    /// What the header of its hunk says: first lines on the old and the new side.
+    /// Start lines of the old and the new side, from the header of the hunk.
     old_start: u32,
     new_start: u32,
-    /// In the file's hunks, from 1; and how many headers stand before it.
+    /// Position in all hunks of the file, from 1, and the number of hunk headers before it.
     in_file: u32,
     heads_in_file: u32,
-    /// In everything that was shown, from 1 (0: it was not), with the headers and the files before it.
+    /// Position in the chunk, from 1 (0 if the chunk does not contain it), with the number of headers and files before
+    /// it.
     in_chunk: u32,
     heads_in_chunk: u32,
     files_before: u32,
 }
 
-/// Bytes of a file that is searched for code that was not shown.
+/// Bytes of a file that is searched for code outside the chunk, at most.
 pub(super) const SEARCHED: usize = 2 << 20;
 
-/// Lines in front of a file's first hunk in a unified diff, at most (`diff --git`, `index`, `---`, `+++`, a mode).
+/// Lines before the first hunk of a file in a unified diff, at most (`diff --git`, `index`, `---`, `+++`, a mode).
 const FILE_HEAD: u32 = 6;
 
 impl Entry<'_> {
@@ -53,8 +54,8 @@ impl Entry<'_> {
         self.shown.old.map(|n| n.get())
     }
 
-    /// Returns true if the number is what this line has in a view other than the new side: the old side, a count
-    /// from the header of the hunk, a position in the hunk, in the file's diff, or in the whole text.
+    /// Returns true if the number is a position of this line in a view other than the new side: its number on the old
+    /// side, an offset from the hunk header, or a position in the hunk, in the diff of the file or in the chunk.
     pub(super) fn is_seen_as(&self, n: u32) -> bool {
         let v = &self.views;
         let counted = [v.in_hunk, v.in_hunk + 1, v.old_start + v.in_hunk, v.new_start + v.in_hunk];
@@ -66,21 +67,21 @@ impl Entry<'_> {
     }
 }
 
-/// The lines of a chunk's files, in order.
+/// The lines of the files of a chunk, in order.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     group: &'a Group,
     pub(super) entries: Vec<Entry<'a>>,
-    /// Each entry as quotes are compared; made when the first quote is looked for.
+    /// Folded text of each entry; computed at the first search for a quote.
     folded: OnceCell<Vec<String>>,
-    /// The entries that have a text, as quotes are compared.
+    /// Positions of the entries by their folded text, without empty ones.
     by_folded: OnceCell<HashMap<String, Vec<usize>>>,
-    /// The new side of each file of the group, as quotes are compared; made when a quote is looked for in it.
+    /// Folded lines on the new side of each file of the group; computed at the first search in the file.
     whole: Vec<OnceCell<Vec<String>>>,
 }
 
 impl<'a> Lines<'a> {
-    /// Takes the files of a chunk, whole, and one more that a claim names.
+    /// Collects all hunks of the files of a chunk, and those of one more file that a claim names.
     pub(super) fn new(group: &'a Group, chunk: &'a Chunk, further: Option<usize>) -> Self {
         let mut files: Vec<usize> = chunk.pieces.iter().map(|p| p.file).chain(further).collect();
         let mut seen = vec![false; group.files.len()];
@@ -113,12 +114,12 @@ impl<'a> Lines<'a> {
         Self { group, entries, folded: OnceCell::new(), by_folded: OnceCell::new(), whole }
     }
 
-    /// Returns every entry's text as quotes are compared; see [`fold`].
+    /// Returns the text of each entry as folded by [`fold`].
     pub(super) fn folded(&self) -> &[String] {
         self.folded.get_or_init(|| self.entries.iter().map(|e| fold(e.text)).collect())
     }
 
-    /// Returns the entries that are equal to a text, as quotes are compared.
+    /// Returns the entries whose folded text equals the given one.
     pub(super) fn equal_to(&self, folded: &str) -> &[usize] {
         let by_folded = self.by_folded.get_or_init(|| {
             let mut all: HashMap<String, Vec<usize>> = HashMap::new();
@@ -130,8 +131,8 @@ impl<'a> Lines<'a> {
         by_folded.get(folded).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns every line of a file's new side that is not blank, shown or not, as quotes are compared. Empty for a
-    /// file without a new side, or with more than [`SEARCHED`] bytes.
+    /// Returns the folded lines on the new side of a file, without blank lines, including those that the model did not
+    /// receive. Returns an empty slice for a file without a new side or with more than [`SEARCHED`] bytes.
     pub(super) fn whole(&self, file: usize) -> &[String] {
         let of_text = || {
             let whole = self.file(file).change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED)?;
@@ -141,7 +142,7 @@ impl<'a> Lines<'a> {
         self.whole.get(file).map_or(&[], |cell| cell.get_or_init(|| of_text().unwrap_or_default()))
     }
 
-    /// Returns the file of an entry.
+    /// Returns a file of the group by its position.
     pub(super) fn file(&self, file: usize) -> &'a Shown {
         &self.group.files[file]
     }
@@ -156,8 +157,8 @@ impl<'a> Lines<'a> {
         self.of_file(file).find(|(_, e)| e.number() == Some(n)).map(|(i, _)| i)
     }
 
-    /// Returns the line of the new side that stands for a removed one: the first that took its place, else the one
-    /// after it, else the one before it.
+    /// Returns the line on the new side that represents a removed line: the first line that replaced it, or else the
+    /// line after it, or else the line before it.
     pub(super) fn stand_in(&self, removed: usize) -> Option<usize> {
         let own = self.entries[removed];
         let same = |i: &usize| self.entries[*i].file == own.file && self.entries[*i].hunk == own.hunk;
@@ -168,8 +169,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Returns a text as quotes are compared: white space between two words is one space, all other white space is left
-/// out, and typographic characters are those of a keyboard.
+/// Normalizes a text for comparison: keeps one space between two words, drops all other white space, and replaces
+/// typographic characters by their ASCII equivalents.
 pub(super) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut after_space = false;
@@ -178,7 +179,7 @@ pub(super) fn fold(text: &str) -> String {
             after_space = true;
             continue;
         }
-        // Without this space `for got` would equal `forgot`.
+        // Without this space, `for got` would equal `forgot`.
         if after_space && is_of_word(c) && out.chars().next_back().is_some_and(is_of_word) {
             out.push(' ');
         }
@@ -191,12 +192,12 @@ pub(super) fn fold(text: &str) -> String {
     out
 }
 
-/// Returns true for a character of a word or number.
+/// Returns true if the character can be part of a word or number.
 pub(super) fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the character that a keyboard has for one that word processors put in its place.
+/// Returns the ASCII equivalent of a typographic character.
 fn plain(c: char) -> char {
     match c {
         '‘' | '’' | '‚' | '‛' | '′' => '\'',
@@ -206,13 +207,13 @@ fn plain(c: char) -> char {
     }
 }
 
-/// Cuts off white space, and the mark of a line end that is shown where line ends differ.
+/// Removes surrounding white space, and the `\u{d}` that marks a carriage return where line ends differ.
 pub(super) fn bare(text: &str) -> &str {
     let text = text.trim();
     text.strip_suffix("\\u{d}").map_or(text, str::trim_end)
 }
 
-/// Returns what the header of a hunk says: the first lines of both sides.
+/// Returns the start lines of both sides from the header of a hunk.
 fn starts(file: &Shown, hunk: usize) -> (u32, u32) {
     match file.change.text().and_then(|t| t.hunks.get(hunk)) {
         Some(h) => (h.old.start, h.new.start),
@@ -220,10 +221,10 @@ fn starts(file: &Shown, hunk: usize) -> (u32, u32) {
     }
 }
 
-/// Where the parts of a chunk stand in it.
+/// Positions of the hunk parts in a chunk.
 struct Places(HashMap<(usize, usize), Vec<Part>>);
 
-/// Consecutive lines of a hunk, what stands before them in the chunk: lines, headers (its own too), files.
+/// A line range of a hunk, with the number of lines, headers (including its own) and files before it in the chunk.
 type Part = (std::ops::Range<usize>, u32, u32, u32);
 
 impl Places {
@@ -241,7 +242,8 @@ impl Places {
         Self(places)
     }
 
-    /// Returns a line's position from 1, the headers and the files before it; zeros for one that was not shown.
+    /// Returns the position of a line in the chunk, from 1, with the number of headers and files before it. Returns
+    /// zeros if the chunk does not contain the line.
     fn of_line(&self, file: usize, hunk: usize, at: usize) -> (u32, u32, u32) {
         let parts = self.0.get(&(file, hunk)).map_or(&[][..], Vec::as_slice);
         let part = parts.iter().find(|(range, ..)| range.contains(&at));

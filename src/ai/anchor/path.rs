@@ -1,15 +1,15 @@
-//! Paths as models write them, found again among the files of the change.
+//! Resolves paths from models to files of the change.
 
 use crate::ai::material::Shown;
 use crate::diff::RepoPath;
 use std::borrow::Cow;
 
-/// What the files of a change are called, and which file that is.
+/// The paths of the changed files, with the positions of the files.
 #[derive(Debug)]
 pub(crate) struct Names<'a> {
-    /// On the new side, or where the file was before it was deleted.
+    /// Paths on the new side; for a deleted file, on the old side.
     own: Vec<(Cow<'a, str>, usize)>,
-    /// Before a file was renamed.
+    /// Paths before a rename.
     old: Vec<(Cow<'a, str>, usize)>,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Names<'a> {
             old.extend(file.change.entry.old.as_ref().map(|side| (text(&side.path), i)));
             old.extend(file.old_name.as_deref().map(|name| (Cow::Borrowed(name), i)));
         }
-        // Of a change of type, a deletion and an addition of one path, the addition is meant.
+        // A change of file type is a deletion and an addition of one path; prefer the addition.
         own.reverse();
         Self { own, old }
     }
@@ -38,12 +38,12 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Returns a path as text; a name that is no UTF-8 in git's quoted form.
+/// Returns a path as text. A path that is not valid UTF-8 is returned in git's quoted form.
 pub(super) fn text(path: &RepoPath) -> Cow<'_, str> {
     std::str::from_utf8(path.as_bytes()).map_or_else(|_| Cow::Owned(path.to_wire()), Cow::Borrowed)
 }
 
-/// Finds the one of several paths that a text names, however the model spells it; see [`Names::find`].
+/// Resolves a path from a model to one of several paths; see [`Names::find`].
 pub(super) fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
     let exactly = |path: &str| files.iter().find(|(own, _)| own == path).map(|(_, i)| *i);
     let trimmed = named.trim();
@@ -62,10 +62,10 @@ pub(super) fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize
             }
         }
     }
-    // A file name may contain a backslash or a percent sign, so the text as it stands comes first.
+    // A file name may contain a backslash or a percent sign, so try the text unchanged first.
     let respelled = respellings(without_number);
     let mut spellings = std::iter::once(without_number).chain(respelled.iter().map(String::as_str));
-    // In no spelling a path may climb out.
+    // Reject the path if any spelling of it contains `..`.
     let climbs = |spelling: &str| spelling.split(['/', '\\']).any(|part| part == "..");
     if spellings.clone().any(climbs) {
         return None;
@@ -84,7 +84,7 @@ fn without_dots(mut path: &str) -> &str {
     path
 }
 
-/// Returns other readings of a path: percent-decoded, with slashes for backslashes, or both.
+/// Returns alternative spellings of a path: percent-decoded, with backslashes replaced by slashes, or both.
 fn respellings(path: &str) -> Vec<String> {
     let decoded = percent_decoded(path);
     let slashed = |path: &str| path.contains('\\').then(|| path.replace("\\\\", "/").replace('\\', "/"));
@@ -93,13 +93,13 @@ fn respellings(path: &str) -> Vec<String> {
         all.extend(slashed(&decoded));
         all.push(decoded);
     }
-    // Behind the decoding there may be a line number that the first look did not see.
+    // Decoding may reveal a line number at the end, so strip it again.
     let unnumbered: Vec<String> = all.iter().map(|p| strip_number(p).0.to_owned()).collect();
     all.extend(unnumbered);
     all
 }
 
-/// Decodes `%2F`; `None` where nothing is encoded or the bytes are not UTF-8.
+/// Percent-decodes a path. Returns `None` if it contains no escape or the result is not UTF-8.
 fn percent_decoded(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -112,9 +112,9 @@ fn percent_decoded(path: &str) -> Option<String> {
     (bytes.len() < path.len()).then(|| String::from_utf8(bytes).ok()).flatten()
 }
 
-/// Finds the one changed path that ends like `named`, or that `named` ends with, in whole components.
+/// Finds the only changed path that ends with `named`, or that `named` ends with, in whole components.
 fn by_end(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
-    // `file:///C:/x`, `https://host/x`: what stands in front only makes the path longer.
+    // For `file:///C:/x` or `https://host/x`, the host or the drive is only a longer prefix.
     let path = named.split_once("://").map_or(named, |(_, rest)| rest);
     let is_absolute = path.len() < named.len() || path.starts_with('/');
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -130,10 +130,10 @@ fn by_end(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
     matching.all(|(own, i)| own == first || i == file).then_some(*file)
 }
 
-/// Cuts `:12`, `:12:5`, `:12-14` or `#L12` off the end of a path, and returns the line.
+/// Removes `:12`, `:12:5`, `:12-14` or `#L12` from the end of a path, and returns the line number.
 pub(super) fn strip_number(path: &str) -> (&str, Option<u32>) {
     let is_number = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b':' | b'L'));
-    // Each colon is tried: the first may belong to a drive letter.
+    // Try each colon, because the first may belong to a drive letter.
     let marks = path.match_indices([':', '#']).map(|(at, _)| at);
     let at = marks.into_iter().find(|at| is_number(&path[at + 1..]) && !path[at + 1..].starts_with(':'));
     match at {
@@ -174,7 +174,7 @@ mod tests {
             ("a.rs", "src/a.rs"),
             ("ab/lib.rs", "src/ab/lib.rs"),
             ("src//a.rs", "src/a.rs"),
-            // As it is before as it could be.
+            // The unchanged text takes precedence over alternative spellings.
             ("a/b.py", "a/b.py"),
             ("b.py", "b.py"),
             ("dir/with:12", "dir/with:12"),
@@ -232,7 +232,7 @@ mod tests {
         ] {
             assert_eq!(find(named, &names), None, "{named}");
         }
-        // Both paths end the text.
+        // The text ends with both paths.
         let both = ["a.py", "src/a.py"].map(RepoPath::from);
         let names: Vec<_> = both.iter().enumerate().map(|(i, f)| (text(f), i)).collect();
         assert_eq!(find("/repo/src/a.py", &names), None);

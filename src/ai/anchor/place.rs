@@ -1,53 +1,53 @@
-//! Where a claim belongs: the quote finds the line, the claimed number tells equal lines apart.
+//! Finds the position of a claim: the quote determines the line, and the claimed number distinguishes equal lines.
 
 use super::Quoted;
 use super::lines::{Lines, SEARCHED};
 use super::quote::{Fit, Found, Occurrence, Quote};
 use crate::diff::{LineKind, LineNo};
 
-/// Lines by which a model may be wrong and still mean the line.
+/// Distance in lines at which a claimed number can still refer to a line.
 const NEAR: u32 = 30;
-/// Lines by which a claim without a quote may miss a changed line.
+/// Distance in lines between a claim without a quote and the changed line that it is moved to, at most.
 const BESIDE: u32 = 3;
-/// Lines around the claimed one among which a paraphrased quote is looked for.
+/// Distance in lines from the claimed one within which a paraphrased quote is searched for.
 const AKIN: u32 = 5;
 
-/// Why a claim has no place.
+/// Reason why a claim has no position.
 const UNKNOWN: &str = "its quote is not in the text sent to the model";
 
-/// What a claim says of its place.
+/// The position that a claim states.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said<'q> {
     /// Position of the named file.
     pub(super) file: Option<usize>,
     pub(super) line: Option<u32>,
-    /// How many more lines it speaks of.
+    /// Number of additional lines that the claim covers.
     pub(super) further: u32,
     pub(super) quote: Option<&'q Quote>,
-    /// The model read the line with a tool.
+    /// True if the model read the line with a tool.
     pub(super) was_read: bool,
 }
 
-/// Where a claim belongs.
+/// The position of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// At changed lines: positions of the first and the last entry.
+    /// Changed lines: positions of the first and the last entry.
     Changed { first: usize, last: usize, quoted: Quoted },
-    /// At a removed line, shown at one of the new side where there is one.
+    /// A removed line, with the entry on the new side that represents it, if any.
     Removed { entry: usize, at: Option<usize>, quoted: Quoted },
-    /// At one of several lines of a file that are all alike: positions of entries, at least two.
+    /// One of several equal lines of a file: positions of the entries, at least two.
     OneOf(Vec<usize>),
-    /// In code that the change does not touch.
+    /// Code that the change does not touch.
     Unchanged { file: usize, line: Option<LineNo> },
-    /// To the file as a whole.
+    /// A file as a whole.
     File(usize),
-    /// To the change as a whole.
+    /// The change as a whole.
     Change,
-    /// To nothing.
+    /// No position, with the reason.
     Nowhere(&'static str),
 }
 
-/// Finds the place of a claim.
+/// Finds the position of a claim.
 pub(super) fn find(lines: &Lines<'_>, said: Said<'_>) -> Place {
     match (said.quote, said.file) {
         (Some(quote), _) => by_quote(lines, said, quote),
@@ -59,7 +59,8 @@ pub(super) fn find(lines: &Lines<'_>, said: Said<'_>) -> Place {
     }
 }
 
-/// Returns the place, or the changed line that the claim names where its quote has none: a person can judge it there.
+/// Returns the position, or if the quote has none, the added line with the claimed number, where a person can judge the
+/// claim.
 pub(super) fn or_numbered(lines: &Lines<'_>, said: Said<'_>, place: Place) -> Place {
     let numbered = said.file.zip(said.line).and_then(|(file, n)| Some((file, n, lines.numbered(file, n)?)));
     match (&place, numbered) {
@@ -91,7 +92,8 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
     let Some(part) = quote.find_part(lines, Some(file)) else {
         return by_quote_elsewhere(lines, said, file, quote, None);
     };
-    // The named file has it only without what looks like a diff marker, and another one as it is.
+    // The named file may contain the quote only without an apparent diff marker, while another file contains it
+    // unchanged.
     let is_as_given = quote.find_part(lines, None).is_none_or(|f| f.all.iter().any(|o| is_in(lines, o, file)));
     let part = if is_as_given { part } else { Found { all: Vec::new(), further: part.all, ..part } };
     if let Some(place) = numbered_part(lines, said, &part) {
@@ -100,8 +102,8 @@ fn by_quote(lines: &Lines<'_>, said: Said<'_>, quote: &Quote) -> Place {
     by_quote_elsewhere(lines, said, file, quote, Some(&part))
 }
 
-/// Finds the place of a quote that equals lines of the named file: one of them, unless another file fits better. It
-/// does if the named file has the quote only as a removed line, or only without what looks like a diff marker.
+/// Finds the position of a quote that equals lines of the named file. Another file is preferred if the named file
+/// contains the quote only as a removed line, or only without an apparent diff marker.
 fn in_named_file(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, found: &Found) -> Place {
     let elsewhere = quote.find_equal(lines, None).filter(|_| quote.is_telling());
     let (own, mut others): (Vec<Occurrence>, Vec<Occurrence>) =
@@ -121,8 +123,8 @@ fn in_named_file(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, 
     }
 }
 
-/// Returns the added line that has the claimed number and contains a removed line that equals the quote. `None` also
-/// if the removed line is shown at this line anyway.
+/// Returns the added line that has the claimed number and contains a removed line that equals the quote. Returns `None`
+/// if this line already represents the removed line.
 fn numbered_longer(lines: &Lines<'_>, file: usize, n: u32, removed: &Found) -> Option<usize> {
     let entry = lines.numbered(file, n).filter(|i| lines.entries[*i].shown.kind == LineKind::Added)?;
     let folded = lines.folded();
@@ -131,8 +133,8 @@ fn numbered_longer(lines: &Lines<'_>, file: usize, n: u32, removed: &Found) -> O
     (!is_shown_there && removed.all.iter().any(is_part)).then_some(entry)
 }
 
-/// Finds the place of a claim whose quote equals removed lines of the named file and lines of the new side of other
-/// files, `others`. Only the number can distinguish them.
+/// Finds the position of a claim whose quote equals removed lines of the named file and also lines on the new side of
+/// other files (`others`). Only the number can distinguish them.
 fn moved(lines: &Lines<'_>, said: Said<'_>, found: &Found, others: Vec<Occurrence>) -> Place {
     let mut numbered = others.iter().filter(|o| has_number(lines, **o, said));
     if let (Some(o), None) = (numbered.next(), numbered.next()) {
@@ -148,8 +150,8 @@ fn moved(lines: &Lines<'_>, said: Said<'_>, found: &Found, others: Vec<Occurrenc
     elsewhere_or_here(lines, said, found, others)
 }
 
-/// Chooses one of the lines of other files, or if nothing distinguishes them, a line of the named file. No line is
-/// certain.
+/// Chooses one of the lines of other files, or a line of the named file if nothing distinguishes those. The result is
+/// never certain.
 fn elsewhere_or_here(lines: &Lines<'_>, said: Said<'_>, found: &Found, others: Vec<Occurrence>) -> Place {
     let of_any_file = Said { file: None, ..said };
     match chosen(lines, of_any_file, &Found { all: others, ..found.doubted() }) {
@@ -158,15 +160,16 @@ fn elsewhere_or_here(lines: &Lines<'_>, said: Said<'_>, found: &Found, others: V
     }
 }
 
-/// Finds the place of a quote that no line of the named file equals, and that is no part of the line with the claimed
-/// number. `part` are the lines of the file that have it.
+/// Finds the position of a quote that equals no line of the named file and is not part of the line with the claimed
+/// number. `part` holds the lines of the file that contain the quote.
 fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, part: Option<&Found>) -> Place {
     let of_any_file = Said { file: None, ..said };
     let equal = quote.find_equal(lines, None).map(|found| Found { all: newest(lines, &found.all), ..found });
     let is_near = |o: &Occurrence| said.line.is_some_and(|n| distance(lines, *o, n) <= NEAR);
     let near = || equal.as_ref().filter(|found| found.all.len() == 1 && found.all.iter().all(is_near));
     if let Some((line, place)) = unseen(lines, said, file, quote) {
-        // Not seen, and nowhere near the number, while what was seen of another file is.
+        // The model did not receive this line, and it is not near the number. A line of another file that the model
+        // received is.
         return match (said.line, near()) {
             (Some(n), Some(found)) if line.abs_diff(n) > NEAR => chosen(lines, of_any_file, &found.doubted()),
             _ => place,
@@ -175,7 +178,7 @@ fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Qu
     if let (None, Some(place)) = (part, unseen_numbered(lines, said, file, quote)) {
         return place;
     }
-    // In another file: the name is wrong, or the quote.
+    // Another file contains the quote: either the file name or the quote is wrong.
     if let Some(found) = equal.as_ref().filter(|_| quote.is_telling()) {
         let is_sure = is_sure_elsewhere(lines, said, file, quote, part.is_some(), found);
         return chosen(lines, of_any_file, &if is_sure { found.clone() } else { found.doubted() });
@@ -194,7 +197,7 @@ fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Qu
     if let Some(found) = quote.find_similar(lines, Some(file)) {
         return chosen(lines, said, &found);
     }
-    // Too short to say which line it is, if the number did not.
+    // The quote is too short to identify a line in another file without the number.
     if let Some(found) = near() {
         return chosen(lines, of_any_file, &found.doubted());
     }
@@ -207,7 +210,7 @@ fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Qu
     if let Some(entry) = said.line.and_then(|n| quote.find_akin(lines, file, n, AKIN)) {
         return at(lines, Occurrence { first: entry, last: entry }, said, Quoted::Loosely);
     }
-    // File and line are part of the change: a person can judge the claim, though its quote has other words.
+    // The change contains the file and the line, so a person can judge the claim although its quote does not match.
     let shown = said.line.filter(|n| lines.numbered(file, *n).is_some());
     match shown.map(|n| by_number(lines, file, n, said.further)) {
         Some(place @ (Place::Changed { .. } | Place::Removed { .. })) => place,
@@ -219,8 +222,8 @@ fn by_quote_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Qu
     }
 }
 
-/// Returns true if a quote that equals lines of other files cannot mean a line of the named one, and the quote or the
-/// number identifies one of those lines.
+/// Returns true if a quote that equals lines of other files cannot refer to a line of the named file, and the quote or
+/// the number identifies one of those lines.
 fn is_sure_elsewhere(
     lines: &Lines<'_>,
     said: Said<'_>,
@@ -229,17 +232,17 @@ fn is_sure_elsewhere(
     is_part: bool,
     found: &Found,
 ) -> bool {
-    // The named file may have the quote in lines that were not shown.
+    // The named file may contain the quote in lines that the model did not receive.
     let in_whole = quote.fit_in_whole(lines.whole(file));
     let is_numbered = || found.all.iter().any(|o| has_number(lines, *o, said));
-    // With a wrong name, a line that has more than the quote may be meant in any file.
+    // If the file name is wrong, a line of any file that contains the quote can be meant.
     let of_any_line = Said { file: None, line: None, ..said };
     let is_only = || found.all.iter().all(|o| !may_be_part(lines, *o, of_any_line));
     in_whole != Some(Fit::Equal) && (is_numbered() || !is_part && in_whole.is_none() && is_only())
 }
 
-/// Returns the line of another file than the named one that has the quote as a part: the only one with the claimed
-/// number, or the only added one. `is_part`: lines of the named file have it, too.
+/// Returns the line of another file that contains the quote: the only one with the claimed number, or the only added
+/// one. `is_part` is true if lines of the named file also contain the quote.
 fn part_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote, is_part: bool) -> Option<Place> {
     let of_any_file = Said { file: None, ..said };
     let found = quote.find_part(lines, None)?;
@@ -253,14 +256,14 @@ fn part_elsewhere(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote,
     only_added(lines, all).map(|o| at(lines, o, of_any_file, Quoted::Loosely))
 }
 
-/// Returns the only one of several places that has an added line.
+/// Returns the only occurrence that contains an added line.
 fn only_added(lines: &Lines<'_>, all: Vec<Occurrence>) -> Option<Occurrence> {
     let mut added = all.into_iter().filter(|o| is_added(lines, o));
     added.next().filter(|_| added.next().is_none())
 }
 
-/// Returns the line with the claimed number where it has the quote and was not shown: the claim is about it, although a
-/// line that was shown may be equal.
+/// Returns the line with the claimed number if it matches the quote and the model did not receive it. The claim is
+/// about this line even if another line that the model received is equal.
 fn unseen_numbered(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Option<Place> {
     let line = said.line.filter(|n| lines.numbered(file, *n).is_none()).and_then(LineNo::new)?;
     let text = lines.file(file).change.text()?.new.line(line)?;
@@ -268,7 +271,8 @@ fn unseen_numbered(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote
     fits.then_some(Place::Unchanged { file, line: Some(line) })
 }
 
-/// Finds the quote in the file's new side where it was not shown, or not all of it; returns its first line, too.
+/// Finds a quote on the new side of a file if the model did not receive all of its lines. Also returns the first line
+/// number.
 fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Option<(u32, Place)> {
     let whole = lines.file(file).change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED)?;
     let numbers = quote.find_in_text(&String::from_utf8_lossy(whole))?;
@@ -285,8 +289,8 @@ fn unseen(lines: &Lines<'_>, said: Said<'_>, file: usize, quote: &Quote) -> Opti
     Some((first, place))
 }
 
-/// Returns those of several places that are on the new side, or all where none is: a line that was moved or indented
-/// anew stands on both sides, and the new one is meant.
+/// Returns the occurrences on the new side, or all if there are none there. A moved or re-indented line is on both
+/// sides, and the claim is about the new one.
 fn newest(lines: &Lines<'_>, all: &[Occurrence]) -> Vec<Occurrence> {
     let new: Vec<Occurrence> = all.iter().filter(|o| is_of_new_side(lines, o)).copied().collect();
     if new.is_empty() { all.to_vec() } else { new }
@@ -304,7 +308,7 @@ fn is_added(lines: &Lines<'_>, o: &Occurrence) -> bool {
     (o.first..=o.last).any(|i| lines.entries[i].shown.kind == LineKind::Added)
 }
 
-/// Decides which of the lines that fit is meant, and how sure that is.
+/// Chooses one of the matching lines, and determines how certain the match is.
 fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     let cap = |quoted: Quoted| if found.fit == Fit::Equal { quoted } else { Quoted::Loosely };
     let all = newest(lines, &found.all);
@@ -312,7 +316,7 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     let (mut numbered, mut further) = (all.iter().filter(|o| is_numbered(o)), found.further.iter());
     match (numbered.next(), numbered.next(), further.find(|o| is_numbered(o))) {
         (Some(o), None, _) => at(lines, *o, said, cap(of_numbered(lines, *o, said, &all))),
-        // The number agrees with another reading of the quote.
+        // The number matches another reading of the quote.
         (None, _, Some(o)) => at(lines, *o, said, Quoted::Loosely),
         _ => match all[..] {
             [only] if found.further.is_empty() => at(lines, only, said, cap(of_only(lines, only, said))),
@@ -322,9 +326,9 @@ fn chosen(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Place {
     }
 }
 
-/// Returns how sure a claim is tied to the one equal line that has the claimed number.
+/// Determines how certain the match is for the equal line that has the claimed number.
 fn of_numbered(lines: &Lines<'_>, o: Occurrence, said: Said<'_>, equal: &[Occurrence]) -> Quoted {
-    // Whatever the number was read off, these may be meant.
+    // Other lines that the claim may be about, in whichever view the model read the number.
     let is_meant = |other: &Occurrence| {
         let by_number = |n| distance(lines, *other, n) <= NEAR || lines.entries[other.first].is_seen_as(n);
         *other != o && said.line.is_none_or(by_number)
@@ -333,7 +337,7 @@ fn of_numbered(lines: &Lines<'_>, o: Occurrence, said: Said<'_>, equal: &[Occurr
     if is_certain { Quoted::Exactly } else { Quoted::AsNumbered }
 }
 
-/// Returns how sure a claim is tied to the only equal line, which has not the claimed number.
+/// Determines how certain the match is for the only equal line, if it does not have the claimed number.
 fn of_only(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> Quoted {
     if !is_tied(lines, o, said) || may_be_part(lines, o, said) {
         return Quoted::Loosely;
@@ -346,18 +350,18 @@ fn of_only(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> Quoted {
     let numbers: Vec<Option<u32>> = equal.filter(|e| e.file != own).map(|e| e.number()).collect();
     match said.line {
         _ if numbers.is_empty() => Quoted::Exactly,
-        // Either the name of the file is wrong, or the number.
+        // Either the file name or the number is wrong.
         Some(n) if numbers.contains(&Some(n)) => Quoted::Loosely,
         _ => Quoted::AsNumbered,
     }
 }
 
-/// Finds the one of several equal lines that is nearest to the claimed number. Only that number itself would tell them
-/// apart, so no place is certain.
+/// Chooses the equal line nearest to the claimed number. Only an exact number would distinguish the lines, so the
+/// result is never certain.
 fn nearest(lines: &Lines<'_>, said: Said<'_>, all: &[Occurrence]) -> Place {
     let is_here = |o: &&Occurrence| said.file.is_none_or(|f| lines.entries[o.first].file == f);
     let mut here: Vec<Occurrence> = all.iter().filter(is_here).copied().collect();
-    // Of an unchanged line only a note would be left.
+    // Prefer added lines: an unchanged line would only produce a remark.
     if here.iter().any(|o| is_added(lines, o)) {
         here.retain(|o| is_added(lines, o));
     }
@@ -377,7 +381,7 @@ fn nearest(lines: &Lines<'_>, said: Said<'_>, all: &[Occurrence]) -> Place {
     of_several(lines, said, &here)
 }
 
-/// Returns the line of the named file that has the claimed number and the quote as a part.
+/// Returns the line of the named file that has the claimed number and contains the quote.
 fn numbered_part(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Option<Place> {
     let is_numbered = |o: &&Occurrence| said.line.is_some() && lines.entries[o.first].number() == said.line;
     if let Some(o) = found.all.iter().find(is_numbered) {
@@ -386,17 +390,17 @@ fn numbered_part(lines: &Lines<'_>, said: Said<'_>, found: &Found) -> Option<Pla
     found.further.iter().find(is_numbered).map(|o| at(lines, *o, said, Quoted::Loosely))
 }
 
-/// Returns the only changed line of the named file that has the quote as a part. `None`: there is none, or several.
+/// Returns the only changed line of the named file that contains the quote. Returns `None` if there is not exactly one.
 fn only_part(lines: &Lines<'_>, said: Said<'_>, file: usize, found: &Found) -> Option<Place> {
     let kind = |o: &&Occurrence| lines.entries[o.first].shown.kind;
     let all = || found.all.iter().chain(&found.further);
     let mut added = all().filter(|o| kind(o) == LineKind::Added);
     let (Some(only), None) = (added.next(), added.next()) else { return None };
-    // An unchanged line that has it may be meant if the number is no further away.
+    // An unchanged line that contains the quote can be meant if it is as near to the number.
     let away = |o: &Occurrence| said.line.map(|n| distance(lines, *o, n));
     let mut unchanged = all().filter(|o| kind(o) == LineKind::Context);
     let may_be_unchanged = said.line.is_some() && unchanged.any(|o| away(o) <= away(only));
-    // Either the name of the file is wrong, or the number.
+    // Either the file name or the number is wrong.
     let is_numbered = |o: &Occurrence| !is_in(lines, o, file) && has_number(lines, *o, said);
     let elsewhere = said.quote.filter(|_| said.line.is_some()).and_then(|quote| quote.find_part(lines, None));
     let may_be_elsewhere = elsewhere.is_some_and(|found| found.all.iter().chain(&found.further).any(is_numbered));
@@ -404,8 +408,8 @@ fn only_part(lines: &Lines<'_>, said: Said<'_>, file: usize, found: &Found) -> O
     Some(at(lines, *only, said, if is_certain { Quoted::AsNumbered } else { Quoted::Loosely }))
 }
 
-/// Returns true if quote and number tie a claim to lines. A quote that every file has (`}`) does only near the number,
-/// and if no other line of the file is equal.
+/// Returns true if the quote and the number identify the lines. A quote that is in every file (`}`) does so only near
+/// the number, and only if no other line of the file is equal.
 fn is_tied(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     let Some(quote) = said.quote.filter(|q| !q.says_something()) else { return true };
     let file = lines.file(lines.entries[o.first].file);
@@ -414,8 +418,8 @@ fn is_tied(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     said.line.is_some_and(|n| distance(lines, o, n) <= NEAR) && is_only()
 }
 
-/// Returns true if a quote that equals one line may as well be a part of another of the file that is meant: one near the
-/// number, or any where there is none.
+/// Returns true if a quote that equals one line can also be a part of another line that the claim is about: one near
+/// the number, or any line of the file if there is no number.
 fn may_be_part(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     if o.first != o.last {
         return false;
@@ -436,7 +440,7 @@ fn may_be_part(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     (0..lines.entries.len()).any(|i| holds(&i))
 }
 
-/// Decides among lines that no number tells apart.
+/// Chooses among lines that no number distinguishes.
 fn of_several(lines: &Lines<'_>, said: Said<'_>, here: &[Occurrence]) -> Place {
     let is_added = |o: &&Occurrence| is_added(lines, o);
     let mut added = here.iter().filter(is_added);
@@ -454,12 +458,13 @@ fn of_several(lines: &Lines<'_>, said: Said<'_>, here: &[Occurrence]) -> Place {
     }
 }
 
-/// Returns true if the first of the lines has the claimed number.
+/// Returns true if the first line of the occurrence has the claimed number.
 fn has_number(lines: &Lines<'_>, o: Occurrence, said: Said<'_>) -> bool {
     said.line.is_some_and(|n| distance(lines, Occurrence { first: o.first, last: o.first }, n) == 0)
 }
 
-/// Returns how far a number is from the lines: on the new side, or of removed lines on either.
+/// Returns the distance of a number from the lines. Removed lines are compared by their old number and by the line that
+/// represents them.
 fn distance(lines: &Lines<'_>, o: Occurrence, n: u32) -> u32 {
     let numbers = (o.first..=o.last).flat_map(|i| {
         let entry = &lines.entries[i];
@@ -472,7 +477,7 @@ fn distance(lines: &Lines<'_>, o: Occurrence, n: u32) -> u32 {
     numbers.flatten().map(|m| m.abs_diff(n)).min().unwrap_or(u32::MAX)
 }
 
-/// Returns the place of a claim whose lines are known.
+/// Returns the position of a claim whose lines are known.
 fn at(lines: &Lines<'_>, o: Occurrence, said: Said<'_>, quoted: Quoted) -> Place {
     let kind = |i: usize| lines.entries[i].shown.kind;
     let mut added = (o.first..=o.last).filter(|i| kind(*i) == LineKind::Added);
@@ -484,7 +489,7 @@ fn at(lines: &Lines<'_>, o: Occurrence, said: Said<'_>, quoted: Quoted) -> Place
     if kind(o.first) == LineKind::Removed {
         return Place::Removed { entry: o.first, at: lines.stand_in(o.first), quoted };
     }
-    // The quote is what stands before the changed lines that the claim speaks of.
+    // The quote is the code before the changed lines that the claim is about.
     let last = reach(lines, o.first, said.further);
     if let Some(first) = (o.first..=last).find(|i| kind(*i) == LineKind::Added) {
         return Place::Changed { first, last, quoted: Quoted::Loosely };
@@ -492,7 +497,7 @@ fn at(lines: &Lines<'_>, o: Occurrence, said: Said<'_>, quoted: Quoted) -> Place
     Place::Unchanged { file: lines.entries[o.first].file, line: lines.entries[o.first].shown.new }
 }
 
-/// Returns the last line of the same hunk's new side that is at most so many lines further down.
+/// Returns the last line on the new side of the same hunk that is at most `further` lines below the first.
 fn reach(lines: &Lines<'_>, first: usize, further: u32) -> usize {
     let start = lines.entries[first];
     let Some(from) = start.number() else { return first };
@@ -501,7 +506,7 @@ fn reach(lines: &Lines<'_>, first: usize, further: u32) -> usize {
     (first..lines.entries.len()).take_while(same).filter(within).last().unwrap_or(first)
 }
 
-/// Finds the place of a claim that quotes nothing.
+/// Finds the position of a claim without a quote.
 fn by_number(lines: &Lines<'_>, file: usize, n: u32, further: u32) -> Place {
     let quoted = Quoted::Loosely;
     let entry = lines.numbered(file, n);
@@ -509,7 +514,7 @@ fn by_number(lines: &Lines<'_>, file: usize, n: u32, further: u32) -> Place {
     if let Some(first) = entry.filter(|i| is_added(*i)) {
         return Place::Changed { first, last: reach(lines, first, further), quoted };
     }
-    // Unchanged, but what is meant may be in the lines that it goes on to, or right beside.
+    // The line is unchanged, but the claim may be about the lines that follow it, or about an adjacent line.
     if let Some(entry) = entry {
         let last = reach(lines, entry, further);
         if let Some(first) = (entry..=last).find(|i| is_added(*i)) {

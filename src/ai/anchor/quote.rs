@@ -1,64 +1,66 @@
-//! Quotes as models give them, found again among the lines: as they are, and more and more loosely.
+//! Parses quotes of models and finds them among the lines, first exactly and then with weaker comparisons.
 
 use super::lines::{Lines, bare, fold, is_of_word};
 use crate::diff::LineKind;
 use std::collections::HashSet;
 
-/// Letters and digits of a quote that says something.
+/// Letters and digits of a quote that is not only punctuation, at least.
 const SAYING: usize = 3;
-/// Letters and digits below which a quote says nothing about which line it is.
+/// Letters and digits of a quote that can identify a line, at least.
 const TELLING: usize = 4;
-/// Characters that a part of a line must have.
+/// Characters of a partial line, at least.
 const PART: usize = 6;
-/// Characters of a part of a line that says which line it is.
+/// Characters of a partial line that identifies the line, at least.
 const PIECE: usize = 8;
-/// Characters that a quote must have to be looked for in another file, or by its letters alone.
+/// Characters of a quote that is searched for in another file, or compared by its letters alone, at least.
 const LONG: usize = 12;
 
-/// Share of the words that a paraphrase and its line have in common, and the same for the line with the claimed number.
+/// Share of words that a paraphrase and its line must have in common, and the same for the line with the claimed
+/// number.
 const AKIN: f64 = 0.6;
 const NUMBERED: f64 = 0.5;
 
-/// Lines of a quote that are looked at.
+/// Lines of a quote that are compared, at most.
 const MAX_LINES: usize = 40;
 
-/// Lines that a quote may be, first and last.
+/// A range of lines that match a quote: the first and the last entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Occurrence {
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
-/// A quote, taken apart.
+/// A parsed quote.
 #[derive(Debug)]
 pub(super) struct Quote {
-    /// For each line that is not blank, what it may be without what a display puts around it; as it is comes first.
+    /// Possible readings of each line that is not blank: unchanged first, and then without diff markers and line
+    /// numbers.
     lines: Vec<Vec<String>>,
-    /// Something was left out at the end or in the middle.
+    /// True if the quote omits lines at the end or in the middle.
     elided: bool,
 }
 
-/// How well a quote fits a line. Ordered: the worst first.
+/// How well a quote matches a line. Ordered from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
-    /// Some words are equal, or something was left out of the quote.
+    /// Some words are equal, or the quote omits something.
     Similar,
-    /// Equal, but for white space, typographic characters, and marks of a display.
+    /// Equal except for white space, typographic characters, diff markers and line numbers.
     Equal,
 }
 
-/// Where a quote was found.
+/// The lines that match a quote.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// Lines that fit the first reading that fits any. At least one.
+    /// Lines that match the first reading with a match. At least one.
     pub(super) all: Vec<Occurrence>,
-    /// Lines that fit only another reading: what looks like a mark of a display may be part of the line.
+    /// Lines that match only another reading: an apparent diff marker can be part of the line.
     pub(super) further: Vec<Occurrence>,
     pub(super) fit: Fit,
 }
 
 impl Quote {
-    /// Takes a quote apart; `None` for a blank one.
+    /// Parses a quote. Returns `None` if it is blank.
     pub(super) fn new(text: &str) -> Option<Self> {
         let text = unfenced(text);
         let mut elided = false;
@@ -77,17 +79,17 @@ impl Quote {
         (!lines.is_empty()).then_some(Self { lines, elided })
     }
 
-    /// Returns, for each line that is not blank, what it may be; see [`Quote`].
+    /// Returns the possible readings of each line that is not blank; see [`Quote`].
     pub(super) fn readings(&self) -> &[Vec<String>] {
         &self.lines
     }
 
-    /// Returns true if the quote is long enough to name a line of any file.
+    /// Returns true if the quote is long enough to identify a line in any file.
     pub(super) fn is_telling(&self) -> bool {
         self.letters() >= TELLING
     }
 
-    /// Returns true if the quote is more than what every file has: `}`, `);`.
+    /// Returns true if the quote is not only punctuation that every file contains, such as `}` or `);`.
     pub(super) fn says_something(&self) -> bool {
         self.letters() >= SAYING
     }
@@ -97,12 +99,12 @@ impl Quote {
         self.lines.iter().map(|l| letters(l)).sum()
     }
 
-    /// Returns the quote's first line with all taken off that a display puts around it.
+    /// Returns the first line of the quote without diff markers and line numbers.
     pub(super) fn first_line(&self) -> &str {
         self.lines.first().and_then(|l| l.last()).map_or("", String::as_str)
     }
 
-    /// Returns the quote where it is one line.
+    /// Returns the line of a quote of one line.
     pub(super) fn only_line(&self) -> Option<&str> {
         match &self.lines[..] {
             [_] => Some(self.first_line()),
@@ -110,7 +112,7 @@ impl Quote {
         }
     }
 
-    /// Looks for lines that are equal, in one file or in all.
+    /// Finds equal lines, in one file or in all.
     pub(super) fn find_equal(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
         let fit = if self.elided { Fit::Similar } else { Fit::Equal };
         let is_in_file = |i: &usize| file.is_none_or(|f| lines.entries[*i].file == f);
@@ -127,7 +129,7 @@ impl Quote {
         }
     }
 
-    /// Looks for lines that have the quote as a part that says which line it is; see [`is_telling_part`].
+    /// Finds lines that contain the quote as an identifying part; see [`is_telling_part`].
     pub(super) fn find_part(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
         let [readings] = &self.lines[..] else { return None };
         let hits = |reading: &String| match Part::of(reading) {
@@ -141,16 +143,15 @@ impl Quote {
         Found::of_readings(readings.iter().map(hits), Fit::Similar)
     }
 
-    /// Returns true if the quote, or its first line, equals a line of a text, or is a part of it that says which line
-    /// it is.
+    /// Returns true if the quote, or its first line, equals a line of a text or is an identifying part of it.
     pub(super) fn fits(&self, line: &str) -> bool {
         let line = fold(line);
         let fits = |r: &String| fold(r) == line || Part::of(r).is_some_and(|part| part.is_in(&line));
         self.lines.first().is_some_and(|readings| readings.iter().any(fits))
     }
 
-    /// Returns how well the quote fits the lines of a whole text that are not blank, as quotes are compared: they
-    /// have all of its lines, or one has its only line as a part that says which line it is.
+    /// Returns how well the quote matches the folded lines of a whole text without blank lines. They contain all lines
+    /// of the quote, or one of them contains its only line as an identifying part.
     pub(super) fn fit_in_whole(&self, whole: &[String]) -> Option<Fit> {
         let quote = folded(&self.lines);
         let is_it = |window: &&[String]| quote.iter().zip(*window).all(|(readings, line)| readings.contains(line));
@@ -162,8 +163,8 @@ impl Quote {
         whole.iter().any(|line| parts.iter().any(|part| part.is_in(line))).then_some(Fit::Similar)
     }
 
-    /// Looks for lines that are similar: a part of a line, the same letters. With `file` only in
-    /// that one; without, only for a quote that is long enough.
+    /// Finds similar lines: those that contain a part of the quote, or have the same letters. Without `file`, all files
+    /// are searched, but only if the quote is long enough.
     pub(super) fn find_similar(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
         let found = |all: Vec<Occurrence>| (!all.is_empty()).then(|| Found::similar(all));
         if let several @ [_, _, ..] = &self.lines[..] {
@@ -196,7 +197,7 @@ impl Quote {
                 2.. if long => matching(&|text| in_order(text, &pieces)),
                 _ => None,
             };
-            // The line was cut, or the quote goes on with something else.
+            // The line was truncated, or the quote continues after it.
             let goes_on = || {
                 matching(&|text| {
                     let length = text.chars().count();
@@ -215,7 +216,7 @@ impl Quote {
         matching(&|text| letters(text) == own).or_else(|| matching(&|text| letters(text).contains(&own)))
     }
 
-    /// Of a quote of several lines that do not stand together, the one that says most about where it is.
+    /// Finds the longest line of a quote whose lines are not adjacent in the change.
     fn find_best_line(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
         let mut own: Vec<&Vec<String>> = self.lines.iter().collect();
         own.sort_by_key(|readings| std::cmp::Reverse(readings.last().map_or(0, |r| letters(r).len())));
@@ -235,7 +236,7 @@ impl Quote {
         None
     }
 
-    /// Looks in the neighbourhood of a line for the only one that starts as the quote does, however short that is.
+    /// Finds the only line near a number that starts like the quote, however short the quote is.
     pub(super) fn find_start(&self, lines: &Lines<'_>, file: usize, near: u32, within: u32) -> Option<Found> {
         let starts: Vec<String> = self.lines.first()?.iter().map(|r| fold(without_ellipsis(r))).collect();
         let folded = lines.folded();
@@ -247,7 +248,7 @@ impl Quote {
         hits.next().is_none().then(|| Found::similar(vec![Occurrence { first: only, last: only }]))
     }
 
-    /// Looks in the neighbourhood of a line for the one that shares most words with the quote.
+    /// Finds the line near a number that shares the most words with the quote.
     pub(super) fn find_akin(&self, lines: &Lines<'_>, file: usize, near: u32, within: u32) -> Option<usize> {
         let own = words(self.first_line());
         if own.len() < 2 {
@@ -267,7 +268,7 @@ impl Quote {
         shared(&words(self.first_line()), line) >= NUMBERED
     }
 
-    /// Finds the only place of a whole text where the quote stands: the numbers of its lines.
+    /// Returns the line numbers of the quote in a whole text. Returns `None` unless it occurs exactly once.
     pub(super) fn find_in_text(&self, text: &str) -> Option<Vec<u32>> {
         let filled: Vec<(u32, &str)> = (1..).zip(text.lines().map(str::trim)).filter(|(_, l)| !l.is_empty()).collect();
         let is_it = |window: &&[(u32, &str)]| {
@@ -278,9 +279,9 @@ impl Quote {
         found.next().is_none().then(|| first.iter().map(|(n, _)| *n).collect())
     }
 
-    /// Finds the line of a text that the quote, or its first line, means: an equal one, else one that contains it.
+    /// Finds the line of a text that equals the first line of the quote, or else one that contains it.
     ///
-    /// Of several, `number` chooses the nearest that is at most `within` lines away. Lines are given with their
+    /// If several match, takes the one nearest to `number`, at most `within` lines away. `lines` holds texts with their
     /// numbers.
     pub(super) fn find_line<'t>(
         &self,
@@ -306,16 +307,16 @@ impl Quote {
     }
 }
 
-/// A line of a text that a quote means.
+/// A line of a text that matches a quote.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered<'t> {
     pub(super) number: u32,
     pub(super) text: &'t str,
-    /// It is the only one that fits, or the one with the claimed number.
+    /// True if no other line matches, or this line has the claimed number.
     pub(super) is_certain: bool,
 }
 
-/// Chooses the only line, or the nearest to a number that is at most `within` lines away.
+/// Chooses the only line, or the one nearest to a number, at most `within` lines away.
 fn nearest<'t>(mut hits: Vec<(u32, &'t str)>, number: Option<u32>, within: u32) -> Option<Numbered<'t>> {
     let away = |line: &(u32, &str)| number.map_or(0, |n| line.0.abs_diff(n));
     hits.sort_by_key(away);
@@ -328,7 +329,7 @@ fn nearest<'t>(mut hits: Vec<(u32, &'t str)>, number: Option<u32>, within: u32) 
 }
 
 impl Found {
-    /// Makes it of the entries that fit each reading of a quote.
+    /// Collects the entries that match the readings of a quote.
     fn of_readings(hits: impl Iterator<Item = Vec<usize>>, fit: Fit) -> Option<Self> {
         let mut hits = hits.skip_while(Vec::is_empty);
         let all = hits.next()?;
@@ -338,7 +339,7 @@ impl Found {
         Some(Self { all: occurrences(all), further: occurrences(further), fit })
     }
 
-    /// Returns the same lines, of which none is certain.
+    /// Returns the same lines, marked as not certain.
     pub(super) fn doubted(&self) -> Self {
         Self { fit: Fit::Similar, ..self.clone() }
     }
@@ -348,16 +349,16 @@ impl Found {
     }
 }
 
-/// A part of a line that says which line it is, as quotes are compared.
+/// A folded part of a line that identifies the line.
 #[derive(Debug)]
 struct Part {
     whole: String,
-    /// What is between ellipses, in order; empty where nothing was left out in the middle.
+    /// Pieces between ellipses, in order; empty if nothing is omitted in the middle.
     pieces: Vec<String>,
 }
 
 impl Part {
-    /// Takes a reading of a quote. `None` where it says too little.
+    /// Parses a reading of a quote. Returns `None` if it is too short to identify a line.
     fn of(reading: &str) -> Option<Self> {
         let bare = without_ellipsis(reading);
         if !is_telling_part(bare) {
@@ -373,14 +374,14 @@ impl Part {
     }
 }
 
-/// Returns true if a part of a line has [`PIECE`] characters and two tokens, one of them a word: brackets and rules of
-/// dashes are in many lines.
+/// Returns true if a part of a line is longer than [`PIECE`] and has two tokens, including a word. Brackets and dashed
+/// rules are in many lines.
 fn is_telling_part(text: &str) -> bool {
     let spaced = text.split_whitespace().map(|word| word.chars().count() + 1).sum::<usize>();
     spaced > PIECE && text.chars().any(is_of_word) && tokens(text) >= 2
 }
 
-/// Counts the tokens of a text: words, and runs of one mark.
+/// Counts the tokens of a text: words, and runs of one punctuation character.
 fn tokens(text: &str) -> usize {
     let mut previous = None;
     let mut count = 0;
@@ -392,12 +393,12 @@ fn tokens(text: &str) -> usize {
     count
 }
 
-/// Returns the lines of a quote as they are compared.
+/// Returns the folded readings of the lines of a quote.
 fn folded(lines: &[Vec<String>]) -> Vec<Vec<String>> {
     lines.iter().map(|readings| readings.iter().map(|r| fold(r)).collect()).collect()
 }
 
-/// Returns what stands between ellipses.
+/// Returns the pieces between ellipses.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split("...").flat_map(|p| p.split('…'))
 }
@@ -406,16 +407,16 @@ fn pieces(text: &str) -> Vec<String> {
     split(text).map(fold).collect()
 }
 
-/// Returns the share of words that a text has in common with others; 0 for a text of one word. Both are sorted, so that
-/// the cost of long lines does not grow with their product.
+/// Returns the share of words that a text has in common with `own`, or 0 for a text of one word. Both lists are sorted,
+/// so that the cost for long lines does not grow with their product.
 fn shared(own: &[String], text: &str) -> f64 {
     let theirs = words(text);
     let common = own.iter().filter(|w| theirs.binary_search(w).is_ok()).count();
     if theirs.len() < 2 { 0.0 } else { common as f64 * 2.0 / (own.len() + theirs.len()) as f64 }
 }
 
-/// Finds the places where lines of a quote stand one after another, blank lines apart: on the new side, in the
-/// diff as it is shown, or on the old side. With `file` only in that one.
+/// Finds consecutive lines that match the lines of a quote, ignoring blank lines: on the new side, in the diff, or on
+/// the old side. With `file`, searches only that file.
 fn sequences(quote: &[Vec<String>], lines: &Lines<'_>, file: Option<usize>) -> Vec<Occurrence> {
     let sides: [fn(LineKind) -> bool; 3] = [|k| k != LineKind::Removed, |_| true, |k| k != LineKind::Added];
     let folded = lines.folded();
@@ -440,7 +441,7 @@ fn sequences(quote: &[Vec<String>], lines: &Lines<'_>, file: Option<usize>) -> V
     Vec::new()
 }
 
-/// Takes a code fence off.
+/// Removes a code fence.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```").and_then(|t| t.strip_suffix("```"));
@@ -450,7 +451,8 @@ fn unfenced(text: &str) -> &str {
     }
 }
 
-/// Returns what a line of a quote may be: as it is, without a diff marker, without columns of numbers, without quotes.
+/// Returns the possible readings of a quoted line: unchanged, without a diff marker, without line numbers, or without
+/// backticks.
 fn readings(line: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut add = |text: &str| {
@@ -462,7 +464,7 @@ fn readings(line: &str) -> Vec<String> {
     let unmarked = |s: &str| s.trim_start().strip_prefix(['+', '-']).map(str::to_owned);
     let mut forms = vec![line.trim().to_owned()];
     if let Some(inner) = line.trim().strip_prefix('`').and_then(|l| l.strip_suffix('`')) {
-        // The line may have back-ticks of its own.
+        // The line itself may contain backticks.
         forms.push(inner.trim().to_owned());
         forms.push(inner.trim_matches('`').to_owned());
     }
@@ -478,7 +480,7 @@ fn readings(line: &str) -> Vec<String> {
     out
 }
 
-/// Cuts one or two columns of numbers off, and the bar behind them.
+/// Removes one or two columns of line numbers, and the bar after them.
 fn without_columns(line: &str) -> Option<&str> {
     fn number(s: &str) -> Option<&str> {
         let s = s.trim_start();
@@ -520,7 +522,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Returns true if the pieces stand in a text, one behind the other, and are long enough to mean it.
+/// Returns true if a text contains the pieces in order, and they are long enough to identify it.
 fn in_order(text: &str, pieces: &[String]) -> bool {
     let mut rest = text;
     for piece in pieces {

@@ -1,7 +1,7 @@
-//! Which of the changed definitions of one name an unchanged line means.
+//! Determines which changed definition of a name an unchanged line uses, if there are several.
 //!
-//! The imports of the line's file decide, and what stands before the name. Where they do not, the claim has low confidence:
-//! no types are inferred.
+//! The imports of the file and the qualifier before the name decide. If they do not, the claim gets low confidence:
+//! types are not inferred.
 
 use super::also::Line;
 use super::text::identifiers;
@@ -22,11 +22,11 @@ pub(super) struct Named {
     /// Position in [`Group::files`](crate::ai::material::Group).
     pub(super) file: usize,
     pub(super) name: String,
-    /// No other definition can be meant.
+    /// True if no other definition can be meant.
     pub(super) is_certain: bool,
 }
 
-/// Finds the changed definition that a line outside of the changed lines names; `None` if it names none.
+/// Finds the changed definition that a line outside the changed lines names. Returns `None` if it names none.
 pub(super) fn changed(cx: &Context<'_>, line: &Line) -> Option<Named> {
     let known = cx.group.files.iter().find(|f| *f.path() == line.file).and_then(|f| f.symbols.new.clone());
     let symbols = known.or_else(|| cx.tree.and_then(|tree: &dyn Files| tree.symbols(&line.file)));
@@ -56,7 +56,7 @@ pub(super) fn changed(cx: &Context<'_>, line: &Line) -> Option<Named> {
 /// The use of a name.
 struct Usage<'u> {
     line: &'u Line,
-    /// Those of the file of the line.
+    /// Symbols of the file of the line.
     symbols: &'u Symbols,
     /// The name in the line.
     word: &'u str,
@@ -93,24 +93,24 @@ impl Usage<'_> {
         if is_packaged { only(&is_beside) } else { None }
     }
 
-    /// Returns true if the name is that of a parameter or local variable in the line.
+    /// Returns true if the name is a parameter or local variable in the line.
     fn is_local(&self) -> bool {
         let number = self.line.number.get();
         let all = self.symbols.uses.iter().chain(&self.symbols.mentions);
         let mut here = all.filter(|u| u.line == number && u.name == self.word).peekable();
         match here.peek() {
             Some(_) => here.all(|u| self.symbols.is_local(&self.line.file, u)),
-            // A macro or a text: its names are no uses.
+            // In a macro or a text, names are not parsed as uses.
             None => self.qualifier().is_none() && self.symbols.is_bound(self.word, number),
         }
     }
 
-    /// Returns true if the file of the line defines the name, too, where the line can use it.
+    /// Returns true if the file of the line also defines the name in a scope that the line can use.
     fn is_defined_here(&self) -> bool {
         self.symbols.defined_for(self.word, self.line.number.get()).next().is_some()
     }
 
-    /// Returns the name at the definition of what stands before the name: `store` of `store.load()`.
+    /// Returns the original name of the qualifier before the name: `store` in `store.load()`.
     fn qualifier(&self) -> Option<&str> {
         let at = self.line.text.match_indices(self.word).find_map(|(at, _)| {
             let before = &self.line.text[..at];
@@ -121,7 +121,6 @@ impl Usage<'_> {
     }
 }
 
-/// Returns the folder of a file.
 fn folder(path: &RepoPath) -> &[u8] {
     let path = path.as_bytes();
     path.iter().rposition(|b| *b == b'/').map_or(&[], |end| &path[..end])

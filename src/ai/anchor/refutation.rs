@@ -1,4 +1,4 @@
-//! Refutations, checked: a reason, and a quote that is in the code that was shown or read. Pure.
+//! Checks refutations: each needs a reason and a quote from code that the model received or read. Pure.
 
 use super::lines::{bare, fold};
 use super::quote::Quote;
@@ -9,14 +9,14 @@ use crate::ai::claim::Rebuttal;
 const LETTERS: usize = 4;
 /// Words that a reason must have.
 const REASON_WORDS: usize = 2;
-/// Characters, white space apart, that a part of a line must have to count as a quote of it.
+/// Characters of a partial line, without white space, that counts as a quote, at least.
 const PART: usize = 10;
-/// Words that code in many languages repeats, and that decide nothing alone.
+/// Words that are frequent in code of many languages, and insufficient as a quote.
 const COMMON: [&str; 24] = [
     "begin", "break", "catch", "continue", "do", "done", "else", "end", "endif", "esac", "fi", "finally", "if", "loop",
     "nil", "none", "null", "ok", "pass", "return", "self", "then", "this", "try",
 ];
-/// What a line that is only a comment starts with. A comment is a claim of the author, not code.
+/// Prefixes of lines that are only a comment. A comment is a statement of the author, not code.
 const COMMENTS: [&str; 8] = ["//", "/*", "*/", "* ", "# ", "-- ", "<!--", ";; "];
 
 /// Why a refutation does not count.
@@ -40,12 +40,12 @@ impl Unfounded {
     }
 }
 
-/// Checks that a refutation has a reason and quotes code. `code` holds the lines that the model was
-/// shown and those that it read through tools.
+/// Checks that a refutation has a reason and quotes code. `code` holds the lines that the model received and those that
+/// it read through tools.
 ///
 /// # Errors
 ///
-/// What the refutation lacks.
+/// Returns the missing part of the refutation.
 pub fn check_refutation<'c>(rebuttal: &Rebuttal, code: impl IntoIterator<Item = &'c str>) -> Result<(), Unfounded> {
     if identifiers(&rebuttal.reason).count() < REASON_WORDS {
         return Err(Unfounded::NoReason);
@@ -59,14 +59,14 @@ pub fn check_refutation<'c>(rebuttal: &Rebuttal, code: impl IntoIterator<Item = 
     if quote.readings().iter().all(is_in_code) { Ok(()) } else { Err(Unfounded::UnknownQuote) }
 }
 
-/// Returns true if a line of the code is this text, or contains it where the text is long enough.
+/// Returns true if a line of the code equals the text, or contains it if the text is long enough.
 fn is_line_of(code: &[String], text: &str) -> bool {
     let text = fold(text.trim_end_matches(['…', '.']));
     let is_long = text.chars().count() >= PART;
     !text.is_empty() && code.iter().any(|line| *line == text || is_long && line.contains(&text))
 }
 
-/// Returns true if a quote could be in any file: brackets, one keyword, a letter.
+/// Returns true if the quote could be in any file: brackets, one keyword, a letter.
 fn is_trivial(quote: &Quote) -> bool {
     let text = quote.readings().iter().filter_map(|r| r.last()).fold(String::new(), |all, line| all + " " + line);
     let letters = text.chars().filter(|c| c.is_alphanumeric()).count();

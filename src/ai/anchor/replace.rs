@@ -1,26 +1,26 @@
-//! Code that a model offers in place of lines: kept only where putting it there makes sense.
+//! Validates code that a model suggests as a replacement for lines.
 
 use super::lines::Lines;
 use crate::rules::RuleSet;
 
-/// Lines of a replacement.
+/// Lines of a replacement, at most.
 const MAX_LINES: usize = 200;
 
-/// The lines that a replacement takes the place of: positions of entries, both included.
+/// The lines that a replacement replaces: positions of the first and the last entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
-/// Returns the replacement as it can be applied: without a code fence, without a line end. `None` where it cannot:
-/// it changes nothing, is indented otherwise, holds only a part, or what was shown and not what is there.
+/// Returns the replacement without a code fence and a final newline. Returns `None` if it cannot be applied: it changes
+/// nothing, has another indentation, is incomplete, or contains text that is in the prompt but not in the file.
 pub(super) fn applicable(rules: &RuleSet, lines: &Lines<'_>, target: Target, replacement: &str) -> Option<String> {
     let text = unfenced(replacement);
     let new: Vec<&str> = text.lines().collect();
     let entries: Vec<_> = lines.entries[target.first..=target.last].iter().filter(|e| e.number().is_some()).collect();
     let change = lines.file(entries.first()?.file).change.text()?;
-    // As they stand in the file: what was shown may be redacted, or cut.
+    // Compare with the content of the file: the text sent to the model may be redacted or truncated.
     let old: Vec<&str> = entries
         .iter()
         .map(|e| change.new.line(e.shown.new?).and_then(|l| std::str::from_utf8(l).ok()))
@@ -29,7 +29,7 @@ pub(super) fn applicable(rules: &RuleSet, lines: &Lines<'_>, target: Target, rep
     if new.len() > MAX_LINES || !is_code || trimmed(&old).eq(trimmed(&new)) {
         return None;
     }
-    // A placeholder, an escape or a mask is what was shown; put in place it would break the code.
+    // A placeholder, an escape or a mask exists only in the prompt; in the file it would break the code.
     let is_masked = matches!(rules.mask(text.as_bytes()), std::borrow::Cow::Owned(_));
     let shows = |mark: &str| text.contains(mark) && !old.iter().any(|l| l.contains(mark));
     if is_masked || shows("<secret:") || shows("\\u{") && entries.iter().any(|e| e.shown.text.contains("\\u{")) {
@@ -56,13 +56,13 @@ fn unfenced(text: &str) -> &str {
     }
 }
 
-/// Returns the white space before the first line that has something else.
+/// Returns the indentation of the first line that is not blank.
 fn indent<'a>(lines: &[&'a str]) -> Option<&'a str> {
     let first = lines.iter().find(|l| !l.trim().is_empty())?;
     Some(&first[..first.len() - first.trim_start().len()])
 }
 
-/// Returns how many brackets of each kind are left open.
+/// Returns the number of unclosed brackets of each kind.
 fn balance(lines: &[&str]) -> [i64; 3] {
     let mut open = [0; 3];
     for c in lines.iter().flat_map(|l| l.chars()) {
@@ -79,7 +79,7 @@ fn balance(lines: &[&str]) -> [i64; 3] {
     open
 }
 
-/// Returns true if a line stands for code that was left out.
+/// Returns true if a line represents omitted code.
 fn is_elision(line: &str) -> bool {
     let bare = line.trim().trim_start_matches(['/', '#', '-', '*', '<', '!', ';', '%']).trim();
     let bare = bare.trim_end_matches("-->").trim_end_matches("*/").trim();
@@ -88,7 +88,7 @@ fn is_elision(line: &str) -> bool {
     dots && (is_comment || bare.trim_matches(['.', '…', ' ']).is_empty() && line.trim() != "...")
 }
 
-/// Returns true if the text is a piece of a diff, or has numbers in front.
+/// Returns true if the text is part of a diff, or has line numbers in front.
 fn is_diff(new: &[&str], old: &[&str]) -> bool {
     let marked = |l: &str| l.starts_with(['+', '-']) || l.starts_with("@@");
     let filled = || new.iter().filter(|l| !l.trim().is_empty());
@@ -97,7 +97,7 @@ fn is_diff(new: &[&str], old: &[&str]) -> bool {
         || filled().all(|l| l.trim_start().split_once([' ', '|']).is_some_and(|(n, _)| n.parse::<u32>().is_ok()))
 }
 
-/// Returns true if the text brings along the line before or after, which would then stand there twice.
+/// Returns true if the text repeats the line before or after the target, which would duplicate it.
 fn repeats(lines: &Lines<'_>, target: Target, change: &crate::diff::TextChange, new: &[&str]) -> bool {
     let number = |i: usize| lines.entries[i].number();
     let line = |n: Option<u32>| {

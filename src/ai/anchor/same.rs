@@ -1,15 +1,15 @@
-//! Whether two texts speak of the same problem, by the words they use.
+//! Compares the words of two texts, to determine whether they describe the same problem.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// Words of a text that count.
+/// Words of a text that are compared, at most.
 const MOST: usize = 80;
 
-/// The words of a text that say what it is about: their hashes, in order.
+/// The significant words of a text: their hashes, sorted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words(Vec<u64>);
 
-/// Words that are in every finding.
+/// Words that occur in most findings.
 const COMMON: [&str; 72] = [
     "the",
     "and",
@@ -86,7 +86,7 @@ const COMMON: [&str; 72] = [
 ];
 
 impl Words {
-    /// Takes the words of several texts.
+    /// Extracts the significant words of several texts.
     pub(super) fn of(texts: &[&str]) -> Self {
         let words = texts.iter().flat_map(|t| t.split(|c: char| !c.is_alphanumeric() && c != '_'));
         let words = words.filter(|w| w.chars().count() > 2).map(str::to_lowercase);
@@ -97,7 +97,7 @@ impl Words {
         Self(words)
     }
 
-    /// Returns how much two texts share, from 0 to 1.
+    /// Returns the share of words that two texts have in common, from 0 to 1.
     pub(super) fn likeness(&self, other: &Self) -> f64 {
         let (mut a, mut b, mut common) = (&self.0[..], &other.0[..], 0);
         while let ([x, more_a @ ..], [y, more_b @ ..]) = (a, b) {
@@ -108,7 +108,7 @@ impl Words {
         if all == 0 { 0.0 } else { common as f64 * 2.0 / all as f64 }
     }
 
-    /// Returns true if one of these, without endings, is among the words.
+    /// Returns true if the text contains one of these words, given as stems.
     pub(super) fn has_any(&self, words: &[&str]) -> bool {
         words.iter().any(|w| self.0.binary_search(&hash(w)).is_ok())
     }
@@ -120,7 +120,7 @@ fn hash(word: &str) -> u64 {
     hasher.finish()
 }
 
-/// Cuts what English puts at the end of a word.
+/// Removes common English suffixes.
 fn stem(mut word: String) -> String {
     for end in ["ation", "ated", "ates", "ing", "ies", "ed", "es", "s", "e", "y"] {
         if word.len() > end.len() + 3 && word.ends_with(end) {

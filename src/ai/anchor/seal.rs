@@ -1,8 +1,7 @@
-//! From candidates to findings: what several looks found is merged, and what supports it decides how far it is
-//! believed.
+//! Merges candidates into findings, and determines their confidence from the evidence.
 //!
-//! Merging hides nothing: a text that says something else is kept behind the other. A rule's finding is never
-//! lowered by a claim, and a claim that repeats one is only left out where the rule's says at least as much.
+//! Merging hides nothing: a message that says something different is appended to the merged one. A claim never lowers a
+//! finding of a rule. A claim that repeats such a finding is omitted only if the rule's severity is at least as high.
 
 use super::same::Words;
 use super::{Candidate, Quoted};
@@ -14,27 +13,27 @@ use crate::rules::RuleSet;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// How much two texts of different backends about the same lines share that mean the same.
+/// Similarity from which two texts of different backends about the same lines count as equal.
 const ALIKE: f64 = 0.35;
-/// The same for two texts of one backend, which had them apart.
+/// The same for two texts of one backend, which reported them separately.
 const ALIKE_OF_ONE: f64 = 0.6;
-/// Characters of a message that was put together.
+/// Characters of a merged message, at most.
 const MESSAGE: usize = 12_000;
 
-/// Weaknesses that are critical wherever they are: injection, in the numbers of the CWE list.
+/// Weaknesses that are always critical: injections, by CWE number.
 const INJECTION: [u32; 10] = [74, 77, 78, 79, 89, 94, 95, 502, 611, 918];
 /// The same for exposed secrets.
 const SECRET: [u32; 3] = [798, 522, 321];
 
-/// Findings, and what has to be said beside them.
+/// Merged findings, with the claims that are not reported as findings.
 #[derive(Debug, Default)]
 pub struct Sealed {
     pub findings: Vec<Finding>,
-    /// Of each finding, the position of its [`Group`](crate::ai::material::Group).
+    /// Position of the [`Group`](crate::ai::material::Group) of each finding.
     pub groups: Vec<usize>,
-    /// Claims that say what a rule found already.
+    /// Claims that repeat a finding of a rule.
     pub echoes: Vec<Echo>,
-    /// Claims that hold a rule's finding for a false alarm.
+    /// Claims that call a finding of a rule a false positive.
     pub disputes: Vec<Dispute>,
     pub notes: Vec<Noted>,
 }
@@ -45,31 +44,32 @@ pub struct Echo {
     /// Position of the rule's finding.
     pub rule: usize,
     pub backend: String,
-    /// What the model called it. Foreign text.
+    /// Title that the model gave it. Untrusted text.
     pub title: String,
 }
 
-/// A claim that a rule's finding is a false alarm.
+/// A claim that a finding of a rule is a false positive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispute {
     /// Position of the rule's finding.
     pub rule: usize,
     pub backend: String,
-    /// Foreign text.
+    /// Untrusted text.
     pub reason: String,
 }
 
-/// Something to say about how a claim was read.
+/// A message about how a claim was parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub location: Option<Location>,
     pub backend: String,
-    /// Foreign text.
+    /// Untrusted text.
     pub text: String,
 }
 
 impl Sealed {
-    /// Tells the rules' findings what models say of them. Neither severity nor confidence changes, nor the verdict.
+    /// Adds echoes and disputes to the findings of rules. This changes neither their severity and confidence nor the
+    /// verdict.
     pub fn tell(&self, found: &mut [Finding]) {
         for echo in &self.echoes {
             if let Some(finding) = found.get_mut(echo.rule) {
@@ -86,11 +86,11 @@ impl Sealed {
     }
 }
 
-/// Makes findings of candidates. `found` is what the rules found in the same change, before or after they were
+/// Merges candidates into findings. `found` holds the findings of rules in the same change, before or after they were
 /// arranged.
 pub fn seal(candidates: Vec<Candidate>, found: &[Finding], rules: &RuleSet) -> Sealed {
     let mut candidates = candidates;
-    // Whichever answered first: the same claims make the same findings.
+    // The order of the answers must not affect the findings.
     candidates.sort_by(|a, b| key(a).cmp(&key(b)));
     let by_rules: Vec<(usize, &Finding, Words)> = found
         .iter()
@@ -108,8 +108,8 @@ pub fn seal(candidates: Vec<Candidate>, found: &[Finding], rules: &RuleSet) -> S
     sealed
 }
 
-/// Puts candidates in order and returns, by their positions, which of them one backend says repeatedly: under several
-/// lenses, or in two chunks. The best comes first.
+/// Sorts candidates, and returns groups of positions of claims that one backend made repeatedly, under several lenses
+/// or in two chunks. The best claim of each group comes first.
 pub fn alike(candidates: &mut [Candidate]) -> Vec<Vec<usize>> {
     candidates.sort_by(|a, b| key(a).cmp(&key(b)));
     let mut all: Vec<Vec<usize>> = Vec::new();
@@ -123,7 +123,7 @@ pub fn alike(candidates: &mut [Candidate]) -> Vec<Vec<usize>> {
     all
 }
 
-/// Sorts candidates by the file that they are about, and numbers them.
+/// Groups candidates by the file that they are about, and numbers them.
 fn places(candidates: Vec<Candidate>) -> BTreeMap<(usize, Option<RepoPath>), Vec<Looked>> {
     let mut places: BTreeMap<_, Vec<Looked>> = BTreeMap::new();
     for (order, candidate) in candidates.into_iter().enumerate() {
@@ -156,14 +156,14 @@ impl Looked {
         self.candidate.draft.location.as_ref().and_then(|l| l.lines)
     }
 
-    /// The best comes first.
+    /// Returns the sort key of the candidate. The best comes first.
     fn rank(&self) -> impl Ord + use<> {
         let c = &self.candidate;
         (c.disputed.is_some(), Reverse(c.quoted), Reverse(c.draft.severity), self.order)
     }
 }
 
-/// Puts together what is about the same place and the same problem.
+/// Groups candidates that report the same problem on the same lines.
 fn clusters(mut looked: Vec<Looked>) -> Vec<Vec<Looked>> {
     looked.sort_by_key(|l| (l.lines().map(|s| (s.first, s.last)), l.order));
     let mut clusters: Vec<Vec<Looked>> = Vec::new();
@@ -175,7 +175,7 @@ fn clusters(mut looked: Vec<Looked>) -> Vec<Vec<Looked>> {
             None => clusters.push(vec![new]),
         }
     }
-    // What is left apart may still be one thing that two backends put in other words.
+    // Separate clusters can still be one problem that two backends describe in different words.
     let mut i = 0;
     while i < clusters.len() {
         let score = |j: usize| same_line_and_kind(&clusters[i], &clusters[j]).map(|s| (s, j));
@@ -194,7 +194,7 @@ fn clusters(mut looked: Vec<Looked>) -> Vec<Vec<Looked>> {
     clusters
 }
 
-/// Returns how much alike two candidates of one file are, if they state the same about the same lines.
+/// Returns the similarity of two candidates of one file, if they report the same problem on the same lines.
 fn same_problem(a: &Looked, b: &Looked) -> Option<f64> {
     let (one, other) = (&a.candidate, &b.candidate);
     let likeness = a.words.likeness(&b.words);
@@ -209,8 +209,8 @@ fn same_problem(a: &Looked, b: &Looked) -> Option<f64> {
     same.then_some(likeness)
 }
 
-/// Returns how much alike two clusters of different backends are, if both are about the same kind of problem on the same line,
-/// with its text.
+/// Returns the similarity of two clusters of different backends, if both report the same category on the same line with
+/// a matching quote.
 fn same_line_and_kind(a: &[Looked], b: &[Looked]) -> Option<f64> {
     let backends = |of: &[Looked]| of.iter().map(|l| l.candidate.backend.clone()).collect::<Vec<_>>();
     let theirs = backends(b);
@@ -233,7 +233,7 @@ fn overlap(a: LineSpan, b: LineSpan) -> bool {
     a.first <= b.last && b.first <= a.last
 }
 
-/// Makes the finding of a cluster, unless a rule's finding says it already.
+/// Adds the finding of a cluster, unless it repeats a finding of a rule.
 fn finish(cluster: Vec<Looked>, by_rules: &[&(usize, &Finding, Words)], rules: &RuleSet, sealed: &mut Sealed) {
     let Some(merged) = Merged::of(cluster) else { return };
     let mut evidence = merged.evidence.clone();
@@ -293,18 +293,18 @@ fn finish(cluster: Vec<Looked>, by_rules: &[&(usize, &Finding, Words)], rules: &
     sealed.groups.push(merged.group);
 }
 
-/// What several looks say, as one.
+/// Several candidates merged into one.
 #[derive(Debug)]
 struct Merged {
     draft: Draft,
     group: usize,
     commit: Option<ObjectId>,
-    /// Whose words these are.
+    /// Name of the backend whose text is used.
     backend: String,
-    /// The other backends that say so, too, and were not refuted.
+    /// Other backends that report the same and were not refuted.
     others: Vec<String>,
     quoted: Quoted,
-    /// Quote and tool calls.
+    /// Evidence from the quote and from tool calls.
     evidence: Vec<Evidence>,
     disputed: Option<String>,
     reproduction: Option<Reproduction>,
@@ -313,14 +313,14 @@ struct Merged {
 }
 
 impl Merged {
-    /// Merges; the best candidate comes first and lends its words.
+    /// Merges the candidates of a cluster. The text comes from the first, which is the best.
     fn of(cluster: Vec<Looked>) -> Option<Self> {
-        // What was refuted supports nothing, unless all of it was.
+        // A refuted candidate supports nothing, unless all of them were refuted.
         let stands = |l: &Looked| l.candidate.disputed.is_none();
         let any_stands = cluster.iter().any(stands);
         let counts = |l: &Looked| stands(l) || !any_stands;
         let quoted = cluster.iter().filter(|l| counts(l)).map(|l| l.candidate.quoted).max()?;
-        // Nor does a claim that is tied to its place loosely make one worse that is tied to it well.
+        // A claim without a matching quote must not raise the severity of a claim with one.
         let ties =
             |l: &Looked| counts(l) && (l.candidate.quoted >= Quoted::AsNumbered) == (quoted >= Quoted::AsNumbered);
         let severity = cluster.iter().filter(|l| ties(l)).map(|l| l.candidate.draft.severity).max()?;
@@ -382,7 +382,7 @@ impl Merged {
         self.draft.location.as_ref().and_then(|l| l.lines)
     }
 
-    /// Follows from the evidence alone: the table of the design.
+    /// Returns the confidence, which depends only on the evidence.
     fn confidence(&self, has_rule: bool) -> Confidence {
         let agreed = !self.others.is_empty();
         let was_read = self.evidence.iter().any(|e| matches!(e, Evidence::Read { .. }));
@@ -396,7 +396,7 @@ impl Merged {
         }
     }
 
-    /// Returns the severity; that of a listed weakness, where the claim is `sure`.
+    /// Returns the severity. A listed weakness is critical if the claim is `sure`.
     fn severity(&self, sure: bool) -> Severity {
         severity(&self.draft, sure)
     }
@@ -408,7 +408,7 @@ impl Merged {
         self.draft.cwe.map_or(self.draft.category == Category::Security && by_words, |c| SECRET.contains(&c))
     }
 
-    /// Returns true if a rule's finding on the same lines is about the same problem.
+    /// Returns true if a finding of a rule on the same lines reports the same problem.
     fn repeats(&self, finding: &Finding, words: &Words, rules: &RuleSet) -> bool {
         let weakness = self.draft.cwe.is_some() && self.draft.cwe == finding.cwe();
         let secret = || rules.describe(finding.rule_id()).is_some_and(|r| r.secret);
@@ -419,13 +419,13 @@ impl Merged {
             || !conflict && finding.category() == self.draft.category && likeness >= ALIKE
     }
 
-    /// Returns true if the claim is that something else is no problem.
+    /// Returns true if the claim calls something a false positive.
     fn says_it_is_a_false_alarm(&self) -> bool {
         speaks_of_a_false_alarm(&self.draft.title, &self.draft.message) && self.severity(false) < Severity::Major
     }
 }
 
-/// Returns the severity of a draft; that of a listed weakness, where the claim is `sure`.
+/// Returns the severity of a draft. A listed weakness is critical if the claim is `sure`.
 pub(super) fn severity(draft: &Draft, sure: bool) -> Severity {
     let is_listed = draft.cwe.is_some_and(|c| INJECTION.contains(&c) || SECRET.contains(&c));
     if is_listed && sure { Severity::Critical } else { draft.severity }

@@ -1,4 +1,4 @@
-//! Finds words again that are to show something: in the change, or in a document.
+//! Finds the quotes that a model gives as evidence, in the change or in a document.
 
 use super::cite;
 use super::lines::Lines;
@@ -9,11 +9,12 @@ use crate::ai::material::Group;
 use crate::ai::plan::Chunk;
 use crate::diff::LineKind;
 
-/// Lines of a quote that are kept.
+/// Lines of a quote that are stored, at most.
 const KEPT: usize = 10;
 
-/// Finds a quote in what was shown: equal but for white space, typographic characters and a diff marker, long enough to mean something, and
-/// with a line that was added or removed. `file` is what the quote is said to stand in; it must be so.
+/// Finds a quote in the text sent to the model. It must be equal except for white space, typographic characters and a
+/// diff marker, be long enough to identify a line, and contain an added or removed line. If `file` is given, the quote
+/// must be in that file.
 pub fn spot(quote: &str, file: Option<&str>, group: &Group, chunk: &Chunk) -> Option<Spot> {
     let quote = Quote::new(quote).filter(Quote::is_telling)?;
     let lines = Lines::new(group, chunk, None);
@@ -37,12 +38,12 @@ pub fn spot(quote: &str, file: Option<&str>, group: &Group, chunk: &Chunk) -> Op
     })
 }
 
-/// Returns true if words stand in a text, white space, marks and case apart, and are enough to mean something.
+/// Returns true if a text contains the words, and they are long enough. Ignores white space, markup and case.
 pub fn says(text: &str, words: &str) -> bool {
     cite::holds(text, words)
 }
 
-/// Returns the line of a text, from 1, in which words begin that stand there; `None`: they go over several.
+/// Returns the number of the line, from 1, that contains the words. Returns `None` if they span several lines.
 pub fn line_of(text: &str, words: &str) -> Option<u32> {
     (1..).zip(text.lines()).find(|(_, line)| says(line, words)).map(|(n, _)| n)
 }
@@ -52,7 +53,7 @@ pub fn titles(text: &str) -> Vec<&str> {
     cite::outline(text).into_iter().map(|(title, _)| title).collect()
 }
 
-/// Returns the headings under which nothing stands, not even another heading.
+/// Returns the headings of sections without content, not even a subsection.
 pub fn empty_sections(text: &str) -> Vec<&str> {
     cite::outline(text).into_iter().filter(|(_, under)| under.trim().is_empty()).map(|(title, _)| title).collect()
 }

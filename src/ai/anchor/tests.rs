@@ -1,4 +1,4 @@
-//! Tests of claims and what becomes of them, and what the tests beside them share.
+//! Tests of anchoring claims, and the helpers that the submodules share.
 
 mod caller;
 mod equal;
@@ -13,7 +13,7 @@ use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, Side
 use crate::finding::{Category, Severity};
 use crate::policy::{Policy, RulesPolicy};
 
-/// A change, and everything that claims about it are measured against.
+/// A change, with all input that claims are checked against.
 pub(super) struct Case {
     pub(super) group: Group,
     chunk: Chunk,
@@ -41,7 +41,7 @@ impl Files for Texts {
 }
 
 impl Case {
-    /// Makes the change of files: path, old and new content (empty: there is none).
+    /// Builds a change from files: path, old content and new content (empty if the side does not exist).
     pub(super) fn new(files: &[(&str, &str, &str)]) -> Self {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
         let files: Vec<Shown> = files.iter().map(|(path, old, new)| shown(path, path, old, new, &rules)).collect();
@@ -127,7 +127,7 @@ fn whole(files: &[Shown]) -> Chunk {
     Chunk { group: 0, pieces: files.iter().enumerate().map(piece).collect(), room: 0 }
 }
 
-/// Makes a claim about a line.
+/// Builds a claim about a line.
 pub(super) fn claim(file: &str, line: i64, quote: &str) -> Claim {
     Claim {
         file: Some(file.to_owned()).filter(|f| !f.is_empty()),
@@ -141,7 +141,7 @@ pub(super) fn claim(file: &str, line: i64, quote: &str) -> Claim {
     }
 }
 
-/// Writes out where a claim ended.
+/// Formats the position of a claim.
 fn place(anchored: &Anchored) -> String {
     match anchored {
         Anchored::Candidate(c) => {
@@ -169,7 +169,7 @@ fn place(anchored: &Anchored) -> String {
     }
 }
 
-/// 60 numbered lines with a few of them changed.
+/// Returns a file of 60 numbered lines before and after edits.
 fn sixty(edit: impl Fn(usize) -> Option<String>) -> (String, String) {
     let line = |i: usize| format!("    let value_{i} = compute_{i}(input);\n");
     let old = (1..=60).map(line).collect();
@@ -196,38 +196,38 @@ fn a_quote_finds_its_line() {
     let case = case();
     let total = "    let total = sum(&values[1..]);";
     for (claim, expected) in [
-        // The number is right, off, absurd, or missing: the quote decides.
+        // The number is right, wrong, absurd or missing: the quote decides.
         (claim("src/a.rs", 20, total), "src/a.rs:20 exactly"),
         (claim("src/a.rs", 37, total), "src/a.rs:20 exactly"),
         (claim("src/a.rs", 4_000, total), "src/a.rs:20 exactly"),
         (claim("src/a.rs", 0, total), "src/a.rs:20 exactly"),
         (claim("src/a.rs", -3, total), "src/a.rs:20 exactly"),
         (claim("src/a.rs", 1 << 53, total), "src/a.rs:20 exactly"),
-        // What a display puts around it is no difference.
+        // Diff markers and line numbers around the line are ignored.
         (claim("src/a.rs", 20, "+    let total = sum(&values[1..]);"), "src/a.rs:20 exactly"),
         (claim("src/a.rs", 20, "20+    let total = sum(&values[1..]);"), "src/a.rs:20 exactly"),
         (claim("src/a.rs", 20, "20 | let total = sum(&values[1..]);"), "src/a.rs:20 exactly"),
         (claim("src/a.rs", 20, "`let total = sum(&values[1..]);`\n"), "src/a.rs:20 exactly"),
-        // Nor is other white space, or another character for a quotation mark.
+        // So are differences in white space.
         (claim("src/a.rs", 20, "let total = sum( &values[1..] );"), "src/a.rs:20 exactly"),
         (claim("src/a.rs", 37, "let total=sum(&values[1..]);"), "src/a.rs:20 exactly"),
-        // A part of the line, if the number agrees or no other changed line has it.
+        // A part of the line matches if the number agrees or no other changed line contains it.
         (claim("src/a.rs", 20, "sum(&values[1..])"), "src/a.rs:20 as numbered"),
         (claim("src/a.rs", 24, "sum(&values[1..])"), "src/a.rs:20 as numbered"),
         (claim("src/a.rs", 20, "let total = sum(&val…"), "src/a.rs:20 as numbered"),
         (claim("src/a.rs", 20, "let total = ... values[1..]);"), "src/a.rs:20 as numbered"),
         (claim("src/a.rs", 20, "&values["), "src/a.rs:20 as numbered"),
-        // One token, or less than eight characters, says too little.
+        // One token, or fewer than eight characters, is not enough.
         (claim("src/a.rs", 20, "values"), "src/a.rs:20 loosely"),
         (claim("src/a.rs", 20, "values["), "src/a.rs:20 loosely"),
-        // Everything else is merely similar.
+        // All other quotes are only similar.
         (claim("src/a.rs", 20, "let total = sum(&values[1..]); // skips the first"), "src/a.rs:20 loosely"),
         (claim("src/a.rs", 21, "let total = add(&values[1..]);"), "src/a.rs:20 loosely"),
-        // The file is another of the change, or none is named.
+        // The claim names another file of the change, or none.
         (claim("src/b.rs", 20, total), "src/a.rs:20 exactly"),
         (claim("", 0, total), "src/a.rs:20 exactly"),
         (claim("new.rs", 1, "let total = sum( &values[1..] );"), "src/a.rs:20 exactly"),
-        // Two lines, one after another.
+        // Two consecutive lines.
         (claim("src/a.rs", 20, "let total = sum(&values[1..]);\n    free(buffer);"), "src/a.rs:20-21 exactly"),
         (claim("src/a.rs", 20, "20+let total = sum(&values[1..]);\n21+free(buffer);"), "src/a.rs:20-21 exactly"),
         (
@@ -236,7 +236,7 @@ fn a_quote_finds_its_line() {
         ),
         (claim("src/a.rs", 20, "let total = sum(&values[1..]);\n...\nfree(buffer);"), "src/a.rs:20-21 loosely"),
         (claim("src/a.rs", 20, "let total = sum(&values[1..]);\nsomething_else();"), "src/a.rs:20 loosely"),
-        // Of a new file every line counts.
+        // In a new file, every line is changed.
         (claim("b/new.rs", 9, "loop_forever(1, 2);"), "new.rs:2 exactly"),
     ] {
         let said = format!("{:?} {:?} {:?}", claim.file, claim.line, claim.quote);
@@ -265,7 +265,7 @@ fn a_claim_about_a_deleted_line_is_shown_at_what_is_left() {
 fn a_claim_about_unchanged_code_is_a_remark() {
     let case = case();
     for (claim, expected) in [
-        // Shown as context, not shown at all, and not there.
+        // Shown as context, not shown, and outside the file.
         (claim("src/a.rs", 19, "let value_19 = compute_19(input);"), "remark src/a.rs:19"),
         (claim("src/a.rs", 60, "let value_5 = compute_5(input);"), "remark src/a.rs:5"),
         (claim("src/a.rs", 5, ""), "remark src/a.rs:5"),
@@ -327,7 +327,7 @@ fn what_is_tied_to_nothing_is_dropped_and_says_why() {
         dropped(Claim { title: " ".into(), message: String::new(), ..claim("src/a.rs", 20, "") }).1,
         "it says nothing"
     );
-    // A bracket of another file is no place.
+    // A bracket in another file does not determine a position.
     assert_eq!(dropped(claim("src/b.rs", 900, "}")).1, "its quote is not in the text sent to the model");
 }
 
@@ -338,7 +338,7 @@ fn a_quote_in_other_words_is_kept_at_a_line_of_the_change_with_low_confidence() 
         (20, "os.system(user_input)", "src/a.rs:20 loosely"),
         (20, "the sum of all values but the first", "src/a.rs:20 loosely"),
         (20, "let amount = total(&list[1..]);\nrelease(list);", "src/a.rs:20 loosely"),
-        // Context of the change is not changed.
+        // Context lines are not part of the change.
         (19, "os.system(user_input)", "src/a.rs:20 loosely"),
     ] {
         assert_eq!(place(&case.anchor(claim("src/a.rs", line, quote))), expected, "{line} {quote}");
@@ -438,7 +438,7 @@ fn a_replacement_is_kept_where_it_can_be_applied() {
         (20, None, total, "    let total = {\n"),
         (20, None, total, "    let total = \"<secret:token:40>\";"),
         (20, Some(4_000), total, fixed),
-        // Without a quote, or with one that is merely similar, these may not be the lines.
+        // Without a quote, or with a similar one, the lines are not certain.
         (20, None, "", fixed),
         (20, None, "let sum = total(&values[1..]);", fixed),
     ] {
@@ -511,7 +511,7 @@ fn violations_and_requirements_need_a_place_in_a_document() {
     assert_eq!((compliance.violations.len(), missing.len()), (1, 1));
 }
 
-/// A change of a definition that an unchanged file of this path calls, which was read.
+/// Returns a case with a changed definition, and an unchanged file at this path that calls it and was read.
 fn case_with(path: &str) -> Case {
     let mut case = case().unchanged(path, CALLERS).read(path, 1, 6);
     case.group.related.changed = vec![vec!["compute_20".to_owned()]];
@@ -556,7 +556,7 @@ fn the_call_that_read_the_lines_is_evidence() {
     assert_eq!(c.evidence, [read]);
 }
 
-/// Writes out the other places of a candidate.
+/// Formats the secondary locations of a candidate.
 fn also(c: &Candidate) -> Vec<String> {
     c.draft.also.iter().map(|a| format!("{}:{} {}", a.file.to_wire(), a.line, a.quote)).collect()
 }
@@ -574,11 +574,11 @@ fn other_places_of_a_claim_are_kept_where_their_quote_is_in_the_file() {
     let with = |also: Vec<claim::Elsewhere>| case.candidate(Claim { also, ..total.clone() });
     for (said, expected) in [
         (elsewhere("lib/callers.rs", 4, "    let n = compute_20(v);"), "lib/callers.rs:4 let n = compute_20(v);"),
-        // Another spelling of the path, a number that is off, a part of the line, other white space.
+        // Another spelling of the path, a wrong number, a part of the line, other white space.
         (elsewhere("./lib/callers.rs", 90, "let n = compute_20(v);"), "lib/callers.rs:4 let n = compute_20(v);"),
         (elsewhere("callers.rs", 0, "compute_20(v)"), "lib/callers.rs:4 let n = compute_20(v);"),
         (elsewhere("lib/callers.rs", 4, "let n=compute_20( v );"), "lib/callers.rs:4 let n = compute_20(v);"),
-        // The number decides between equal lines.
+        // The number distinguishes equal lines.
         (elsewhere("lib/callers.rs", 9, "n + 1;"), "lib/callers.rs:9 n + 1;"),
     ] {
         assert_eq!(also(&with(vec![said.clone()])), [expected], "{said:?}");
@@ -613,13 +613,13 @@ fn a_claim_about_an_unchanged_line_that_was_read_is_tied_to_the_change() {
         case
     };
     let call = claim("lib/callers.rs", 4, "let n = compute_20(v);");
-    // No one has seen the line.
+    // The model did not see the line.
     assert_eq!(place(&base().anchor(call.clone())), "remark -");
-    // It was read, and names a definition that the change touches.
+    // The model read the line, and the line names a definition that the change touches.
     let case = base().read("lib/callers.rs", 1, 6);
     let c = case.candidate(call);
     assert_eq!(also(&c), ["lib/callers.rs:4 let n = compute_20(v);"]);
-    // The line that named it is removed; shown is the one that took its place.
+    // The line that named it was removed, so the line that replaced it is shown.
     assert_eq!(place(&Anchored::Candidate(Box::new(c.clone()))), "src/a.rs:20 as numbered");
     assert!(c.draft.message.contains("unchanged code at lib/callers.rs:4"), "{}", c.draft.message);
     assert_eq!(c.draft.replacement, None);
@@ -631,7 +631,7 @@ fn a_claim_about_an_unchanged_line_that_was_read_is_tied_to_the_change() {
         (place(&Anchored::Candidate(Box::new(c.clone()))).as_str(), also(&c).len()),
         ("src/a.rs:20 as numbered", 1)
     );
-    // A line that names nothing of the change stays a remark, and so does one that is not in the file.
+    // A line that names nothing from the change is still a remark, and so is a line that the file does not contain.
     assert_eq!(place(&case.anchor(claim("lib/callers.rs", 8, "fn other() {"))), "remark -");
     assert_eq!(place(&case.anchor(claim("lib/callers.rs", 1, "use a::sum::total;"))), "remark -");
 }

@@ -1,26 +1,26 @@
-//! What a claim says, fit to be stored and shown: secrets masked, lengths capped, nothing else taken away.
+//! Prepares the text of a claim for storage and display: masks secrets and limits the length. Nothing else is removed.
 
 use crate::rules::RuleSet;
 
-/// Characters of a title.
+/// Characters of a title, at most.
 pub(super) const TITLE: usize = 200;
-/// Characters of a message, a suggestion, a way to fail.
+/// Characters of a message, a suggestion or a failure description, at most.
 pub(super) const BODY: usize = 8_000;
-/// Characters of a remark.
+/// Characters of a remark, at most.
 pub(super) const REMARK: usize = 2_000;
 
-/// Returns a text masked, without white space around it, and cut.
+/// Masks, trims and truncates a text.
 pub(super) fn clean(rules: &RuleSet, text: &str, most: usize) -> String {
     let masked = rules.mask(text.as_bytes());
     cut(String::from_utf8_lossy(&masked).trim(), most)
 }
 
-/// Returns a text that says something, cleaned.
+/// Cleans a text. Returns `None` if nothing remains.
 pub(super) fn some(rules: &RuleSet, text: Option<&str>, most: usize) -> Option<String> {
     text.map(|t| clean(rules, t, most)).filter(|t| !t.is_empty())
 }
 
-/// Returns a title: one line. One that is missing is taken from the start of the message.
+/// Returns the title on one line. A missing title is taken from the start of the message.
 pub(super) fn title(rules: &RuleSet, title: &str, message: &str) -> String {
     let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let own = line(&clean(rules, title, TITLE));
@@ -32,7 +32,7 @@ pub(super) fn title(rules: &RuleSet, title: &str, message: &str) -> String {
     cut(sentence.trim_end_matches('.'), 100)
 }
 
-/// Cuts a text, and shows that it was.
+/// Truncates a text, and marks the truncation with an ellipsis.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", text[..at].trim_end()),

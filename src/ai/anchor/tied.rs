@@ -1,4 +1,4 @@
-//! Claims about unchanged lines that the model saw: tied to the changed line that they depend on.
+//! Anchors claims about unchanged lines that the model saw to the changed line that they depend on.
 //!
 //! A change can break code that it does not touch. Such a claim is about the change only if something connects the two:
 //! the unchanged line names a definition that the change touches, the change calls the definition that contains the
@@ -13,7 +13,7 @@ use crate::diff::{LineKind, LineNo, RepoPath};
 use crate::symbols::{Definition, Kind, Symbols};
 use std::ops::RangeInclusive;
 
-/// What connects an unchanged line to a file of the change.
+/// The connection of an unchanged line to a file of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Relation {
     /// Position in [`Group::files`](crate::ai::material::Group).
@@ -23,7 +23,8 @@ pub(super) struct Relation {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
-    /// The unchanged line names a definition that the change touches; with whether no other definition can be meant.
+    /// The unchanged line names a definition that the change touches. The flag is true if no other definition can be
+    /// meant.
     Changed(String, bool),
     /// Changed lines of these hunks name the definition that contains the unchanged line.
     Used(String, RangeInclusive<usize>),
@@ -31,8 +32,8 @@ enum By {
     File,
 }
 
-/// Returns the relation of an unchanged line to the change. `None`: there is none, or the model did not see the line,
-/// neither as the result of a tool nor as related code.
+/// Returns the relation of an unchanged line to the change. Returns `None` if there is none, or if the model saw the
+/// line neither through a tool nor as related code.
 pub(super) fn relation(cx: &Context<'_>, line: &Line) -> Option<Relation> {
     let (related, number) = (&cx.group.related, line.number.get());
     let path = path::text(&line.file);
@@ -48,7 +49,7 @@ pub(super) fn relation(cx: &Context<'_>, line: &Line) -> Option<Relation> {
     by_name.or_else(|| excerpt.map(used)).or_else(|| Some(Relation { file: own()?, by: By::File }))
 }
 
-/// Returns the name by which changed lines know what an excerpt is about.
+/// Returns the name that changed lines use for the subject of an excerpt.
 fn name_in_change(e: &Excerpt) -> &str {
     let is_use = matches!(e.why, Why::Call | Why::CallOfNew | Why::Test);
     if is_use || e.alias.is_empty() { &e.name } else { &e.alias }
@@ -59,9 +60,9 @@ pub(super) fn was_read(cx: &Context<'_>, file: &RepoPath, number: LineNo) -> boo
     cx.read.iter().any(|r| r.path == *file && (r.first..=r.last).contains(&number))
 }
 
-/// Finds the changed line that an unchanged one depends on, and how certain that is: [`Quoted::AsNumbered`] if a name
-/// connects them, [`Quoted::Loosely`] if it is only the nearest or the unchanged line is one of several that have the
-/// quote. `lines` has the file of the relation.
+/// Finds the changed line that an unchanged line depends on. The result is [`Quoted::AsNumbered`] if a name connects
+/// the two. It is [`Quoted::Loosely`] if the changed line is only the nearest, or several unchanged lines match the
+/// quote. `lines` must contain the file of the relation.
 pub(super) fn changed_line(lines: &Lines<'_>, relation: &Relation, line: &Line) -> Option<(usize, Quoted)> {
     let (entry, quoted) = related_line(lines, relation, line)?;
     Some((entry, if line.is_certain { quoted } else { Quoted::Loosely }))
@@ -97,11 +98,11 @@ fn has(text: &str, name: &str) -> bool {
     identifiers(text).any(|word| word == name)
 }
 
-/// Finds the changed line that stands for a definition which the change touches.
+/// Finds the changed line that represents a definition which the change touches.
 ///
-/// It is the changed line that names the function or type where that line is changed, or else the first changed line of it:
-/// another line with the name can be a comment or a call, and the first line can be an attribute. Where there is no such function or type, it is the first added line with the name, or a line of a hunk with the name in
-/// its label.
+/// It is the changed line that contains the signature of the function or type, or else its first changed line. Another
+/// line with the name can be a comment or a call, and the first line can be an attribute. Without such a function or
+/// type, it is the first added line with the name, or a line of a hunk with the name in its label.
 fn line_of_definition(lines: &Lines<'_>, file: usize, name: &str) -> Option<(usize, Quoted)> {
     let shown = lines.file(file);
     let changed = || lines.of_file(file).filter(|(_, e)| e.shown.kind != LineKind::Context);
@@ -130,7 +131,7 @@ fn definitions<'s>(symbols: Option<&'s Symbols>, name: &str) -> Vec<&'s Definiti
     all.filter(|d| d.name == name && d.kind != Kind::Test).collect()
 }
 
-/// Returns true if the lines of a definition, or those of a part of it, contain a number.
+/// Returns true if the lines of one of the definitions, or of the selected part, contain a number.
 fn within(all: &[&Definition], number: Option<LineNo>, part: fn(&Definition) -> &RangeInclusive<u32>) -> bool {
     number.is_some_and(|n| all.iter().any(|d| part(d).contains(&n.get())))
 }

@@ -1,8 +1,8 @@
 //! Anthropic's Messages API, streamed (<https://platform.claude.com/docs/en/api/messages>).
 //!
-//! The front of a prompt is marked for caching: instructions and context, which all requests of a run share, and
-//! the part of the change where several lenses look at it. Writing to the cache costs a quarter more than reading
-//! past it, so a part that is asked about once is not marked.
+//! The start of a prompt is marked for caching: the instructions and the context, which all requests of a run share,
+//! and the part of the change if several lenses review it. Writing to the cache costs a quarter more than uncached
+//! input, so a part that is sent only once is not marked.
 
 use super::schema;
 use super::talk::{Call, Complaint, Dialect, Outcome, Said, Talk, Tools, Turn};
@@ -17,7 +17,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     path_is_whole: false,
     key: ("x-api-key", ""),
     headers: &[("anthropic-version", "2023-06-01")],
-    // 200,000 tokens of at least 2.5 bytes, without the answer and what tools show.
+    // 200,000 tokens of at least 2.5 bytes, minus room for the answer and for results of tools.
     capacity: 400_000,
     schema_beside_tools: true,
     path: |_| vec!["messages".to_owned()],
@@ -39,7 +39,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     newest_first: true,
 };
 
-/// Reads the ids of a list.
+/// Returns the IDs in a list.
 pub(super) fn names(list: &Value, key: &str) -> Vec<String> {
     let models = list[key].as_array().into_iter().flatten();
     models.filter_map(|m| m["id"].as_str()).map(str::to_owned).collect()
@@ -91,7 +91,8 @@ fn body(talk: &Talk<'_>) -> Value {
     body
 }
 
-/// The answers of tools. The last of all is marked for caching, so that the next round reads what came before.
+/// Returns the results of tools. The last result is marked for caching, so that the next round reads the conversation
+/// from the cache.
 fn told(outcomes: &[Outcome], is_last: bool) -> Vec<Value> {
     let mut blocks: Vec<_> =
         outcomes.iter().map(|o| json!({ "type": "tool_result", "tool_use_id": o.id, "content": o.text })).collect();
@@ -132,7 +133,7 @@ fn read(message: &Value) -> Result<Said, Failure> {
         calls,
         stopped,
         usage: Spent {
-            // What the provider counts as input is only what the cache had no part in.
+            // The provider's count of input tokens excludes those that were read from or written to the cache.
             input_tokens: count("input_tokens")
                 .saturating_add(count("cache_creation_input_tokens"))
                 .saturating_add(cached),
@@ -142,7 +143,7 @@ fn read(message: &Value) -> Result<Said, Failure> {
             ..Spent::default()
         },
         model: message["model"].as_str().map(str::to_owned),
-        // An empty text is something that the provider says, but does not take back.
+        // The provider sends empty texts but rejects them in a request.
         message: content.iter().filter(|b| b["text"] != "").cloned().collect(),
     })
 }
@@ -204,7 +205,7 @@ fn block(message: &mut Value, index: usize) -> Option<&mut Value> {
     message.get_mut("content")?.get_mut(index)
 }
 
-/// Returns a field to write to. Another value than an object becomes an object: events may hold anything.
+/// Returns a mutable reference to a field. Replaces any value other than an object, because events are untrusted.
 pub(super) fn field<'v>(value: &'v mut Value, name: &str) -> &'v mut Value {
     if !value.is_object() {
         *value = json!({});
@@ -212,7 +213,7 @@ pub(super) fn field<'v>(value: &'v mut Value, name: &str) -> &'v mut Value {
     &mut value[name]
 }
 
-/// Adds text to a value. Another value than a text is replaced.
+/// Appends text to a value. Replaces any value other than a string.
 pub(super) fn append(target: &mut Value, text: &str) {
     match target {
         Value::String(s) => s.push_str(text),

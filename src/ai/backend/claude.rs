@@ -1,9 +1,9 @@
-//! Asks the Claude Code command line.
+//! Runs the Claude Code command line.
 //!
-//! The program is told every time to take no settings, hooks, servers or skills from anywhere, and says in its first
-//! event that it does; one that does not know how, or says otherwise, is not asked. It works in a private folder:
-//! an empty one and no tools, or a [`Snapshot`] of the tree under review and tools that read. What counts is its
-//! last event and its exit code together; what it read is taken from its events and compared with the tree.
+//! Each call passes options that disable settings, hooks, servers and skills. The first event of the program must
+//! confirm this; otherwise, or if the program does not support the options, it is not used. It runs in a private
+//! folder: an empty one without tools, or a [`Snapshot`] of the tree under review with tools that read. An answer needs
+//! both a valid last event and a successful exit code. Reads are taken from the events and compared with the tree.
 
 mod env;
 mod events;
@@ -31,57 +31,58 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, OnceCell};
 
-/// The oldest version that was seen to keep what is asked of it.
+/// The oldest version that was tested to respect these options.
 const OLDEST: Version = Version(2, 1, 197);
-/// Bytes of a prompt; the program takes 10 MB and says so on standard error only.
+/// Bytes of a prompt, at most. The program accepts 10 MB, and reports a larger input only on standard error.
 const MAX_PROMPT: usize = 10_000_000;
-/// Bytes of prompt that fit the context of the models it asks, with room for an answer.
+/// Bytes of prompt that fit the context of its models, with room for an answer.
 const CAPACITY: usize = 400_000;
-/// Bytes of all its events, and of one.
+/// Bytes of all events, and of one event, at most.
 const MAX_EVENTS: usize = 64 << 20;
 const MAX_EVENT: usize = 16 << 20;
-/// Bytes of what it says on standard error.
+/// Bytes of standard error, at most.
 const MAX_STDERR: usize = 16 << 10;
-/// Turns of a model that has no tools: its answer, and tries to put its form right.
+/// Turns of a model without tools, at most: its answer, and attempts to correct its format.
 pub(super) const TURNS: u32 = 8;
-/// Turns of a model that looks around.
+/// Turns of a model with tools, at most.
 pub(super) const TURNS_AROUND: u32 = 48;
-/// Requests below which it gets no tools: one may be for looking, one is for the answer.
+/// Requests below which it gets no tools: one for a tool call and one for the answer, at least.
 const LEAST_AROUND: u32 = 3;
-/// Snapshots that are kept: requests of a run look at the same tree, one after the other at most at a few.
+/// Snapshots that are kept. The requests of a run use the same tree, or a few trees in succession.
 const KEPT: usize = 2;
-/// How long the program may take to say its version.
+/// Time that the program may take to print its version.
 const VERSION_TIME: Duration = Duration::from_secs(20);
-/// Bytes of an earlier reply that are shown again.
+/// Bytes of an earlier reply that are sent again, at most.
 const MAX_REPLY: usize = 64 << 10;
 
-/// The tools that read, and nothing else.
+/// Read-only tools.
 const TOOLS: [&str; 3] = ["Read", "Grep", "Glob"];
-/// The tools of a fix. There is no shell.
+/// Tools for a fix. They do not include a shell.
 const EDITING: [&str; 5] = ["Read", "Grep", "Glob", "Edit", "Write"];
-/// What a fix may edit: files below the working folder, which is the private copy. Without the permission, `dontAsk`
-/// refuses every edit; with it, edits elsewhere are still refused. Rules of Edit hold for Write.
+/// Pattern of files that a fix may edit: those below the working folder, which is the private copy. Without the
+/// permission, `dontAsk` rejects every edit; with it, edits elsewhere are still rejected. Rules for Edit also apply to
+/// Write.
 const EDITABLE: &str = "Edit(./**)";
 
-/// The value of `--model` where neither flag nor policy sets one.
+/// The value of `--model` if neither flag nor policy sets one.
 const DEFAULT_MODEL: &str = "default";
 
-/// The program, found and ready.
+/// The program, located and configured.
 #[derive(Debug)]
 pub(super) struct Claude {
     path: PathBuf,
     model: Option<String>,
     effort: Option<Effort>,
     env: Vec<(OsString, OsString)>,
-    /// What is not to be shown, wherever it turns up.
+    /// Secrets that are masked in all output.
     secrets: Vec<Key>,
-    /// Where private folders are made.
+    /// Parent of the private folders.
     parent: PathBuf,
     capacity: usize,
     version: OnceCell<Option<Version>>,
     /// The empty folder.
     desk: OnceCell<Desk>,
-    /// The newest last, each with the id of its tree.
+    /// Snapshots with the IDs of their trees, the newest last.
     snapshots: Mutex<Vec<(String, Arc<Snapshot>)>>,
 }
 
@@ -90,7 +91,7 @@ pub(super) struct Claude {
 struct Version(u32, u32, u32);
 
 impl Version {
-    /// Takes the first word that is one: `2.1.330 (Claude Code)`.
+    /// Parses the first word that is a version: `2.1.330 (Claude Code)`.
     fn find(text: &str) -> Option<Self> {
         text.split_whitespace().find_map(|word| {
             let mut parts = word.split('.').map(|p| p.split('-').next().unwrap_or(p).parse().ok());
@@ -105,14 +106,14 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// Says that the program is too old for what keeps it safe.
+/// Returns the failure for a program that is too old to support the required options.
 fn too_old(has: &str) -> Failure {
     Failure::new(Cause::Setup, format!("{has}; claude >= {OLDEST} is needed"))
         .hint("update it: claude update, or npm install -g @anthropic-ai/claude-code")
 }
 
-/// Returns the form of an answer as text. The program rejects an answer that lacks a required member and asks again, up to
-/// five times; a list that is mostly empty may be absent.
+/// Returns the schema of an answer as text. The program rejects an answer without a required member and asks again, up
+/// to five times, so a list that is mostly empty may be absent.
 fn form(schema: &Schema) -> String {
     let mut value = schema.value.clone();
     if let Some(Value::Array(required)) = value.pointer_mut("/properties/findings/items/required") {
@@ -122,10 +123,11 @@ fn form(schema: &Schema) -> String {
 }
 
 impl Claude {
-    /// Finds the program. Runs nothing.
+    /// Locates the program. Runs nothing.
     ///
     /// # Errors
-    /// `Setup`, with what to do: there is no program that may be run, or no folder outside of the repository.
+    ///
+    /// Returns `Setup` with a hint if it finds no permitted program, or no temporary folder outside the repository.
     pub(super) fn open(policy: &policy::Backend, env: &Env, repo_top: Option<&Path>) -> Result<Self, Failure> {
         let name = policy.path.as_deref().unwrap_or("claude");
         let path = process::find_program(name, env, repo_top).map_err(|e| {
@@ -149,12 +151,12 @@ impl Claude {
         })
     }
 
-    /// Returns the model that is asked for; `None`: the one that the program takes by itself.
+    /// Returns the configured model. With `None` the program uses its default.
     pub(super) fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// Returns the path of the program, and the address that it asks if it is told one.
+    /// Returns the path of the program, and the address that it sends requests to, if one is set.
     pub(super) fn endpoint(&self) -> String {
         let path = self.path.display();
         let url = self.env.iter().find(|(name, _)| name == "ANTHROPIC_BASE_URL").and_then(|(_, url)| url.to_str());
@@ -164,25 +166,26 @@ impl Claude {
         }
     }
 
-    /// Returns how many bytes of prompt one request may have.
+    /// Returns the maximum size of a prompt in bytes.
     pub(super) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Asks the program for its version, once, and returns the model.
+    /// Checks the version of the program once, and returns the model.
     ///
     /// # Errors
-    /// `Setup`, when it cannot be run or is too old.
+    ///
+    /// Returns `Setup` if it cannot be run or is too old.
     pub(super) async fn ready(&self, deadline: Instant, stop: &Stop) -> Result<&str, Failure> {
         let version = self.version.get_or_try_init(|| self.probe(deadline, stop)).await?;
         match version {
             Some(version) if *version < OLDEST => Err(too_old(&format!("this is claude {version}"))),
-            // One that does not say is judged by its first event.
+            // A program that reports no version is checked by its first event.
             _ => Ok(self.model.as_deref().unwrap_or(DEFAULT_MODEL)),
         }
     }
 
-    /// Returns the program's version, in its own words as far as they are one.
+    /// Returns the version of the program, if it printed one.
     pub(super) async fn version(&self, deadline: Instant, stop: &Stop) -> Result<Option<String>, Failure> {
         self.ready(deadline, stop).await?;
         Ok(self.version.get().copied().flatten().map(|v| v.to_string()))
@@ -213,7 +216,7 @@ impl Claude {
         }
     }
 
-    /// Asks. `around`: the tree that it may look around in.
+    /// Sends a question. `around` is the tree that it may read through tools.
     pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
         let stdin_size = size(ask);
         if stdin_size > MAX_PROMPT {
@@ -225,10 +228,10 @@ impl Claude {
         }
         self.ready(ask.deadline, ask.stop).await?;
         if let Some(begun) = ask.begun {
-            // The program does not report when an answer begins.
+            // The program does not report the start of an answer.
             begun.set();
         }
-        // A reply that could not be read is put right from memory.
+        // A request that repairs a reply needs no tools: the earlier reply is in the prompt.
         let affords = ask.quota.share() >= LEAST_AROUND && ask.quota.affords_tools(stdin_size);
         match around.filter(|_| ask.repair.is_none() && affords) {
             None => self.run(ask, self.desk().await?, None).await,
@@ -246,7 +249,7 @@ impl Claude {
         }
     }
 
-    /// The program lists no models.
+    /// Returns an empty list: the program cannot list models.
     #[expect(clippy::unused_async, reason = "the other backends wait for an answer here")]
     pub(super) async fn models(&self) -> Result<Vec<String>, Failure> {
         Ok(Vec::new())
@@ -294,7 +297,7 @@ impl Claude {
         })
     }
 
-    /// Takes an answer only from a program that ran as it was told, said so, and ended well.
+    /// Accepts an answer only from a program that confirmed its setup and ended successfully.
     fn judge(&self, session: Session<'_, '_>, out: &Output, started: Instant) -> Result<Answer, Failure> {
         match out.end {
             End::Stopped(_) => return Err(Failure::new(Cause::Stopped, "the run was ended")),
@@ -340,7 +343,7 @@ impl Claude {
         }
         add(&["--system-prompt", ask.prompt.system, "--tools", &tools.join(",")]);
         if !tools.is_empty() {
-            // Neither is in the folder; should it ever be.
+            // Neither is in the folder. These rules are a second line of defense.
             add(&["--disallowedTools", "Read(./.git/**)", "Read(**/.env*)"]);
         }
         if tools == EDITING {
@@ -349,7 +352,7 @@ impl Claude {
         add(&["--permission-mode", "dontAsk", "--setting-sources=", "--strict-mcp-config"]);
         add(&["--disable-slash-commands", "--no-session-persistence"]);
         add(&["--json-schema", &form(ask.schema)]);
-        // The first request is reserved already.
+        // The first request is already reserved.
         let turns = match tools {
             [] => TURNS,
             _ => TURNS_AROUND,
@@ -375,7 +378,7 @@ impl Claude {
         self.desk.get_or_try_init(make).await
     }
 
-    /// Returns the files of a tree; makes them when they are first asked for.
+    /// Returns the snapshot of a tree. Creates it at the first call.
     async fn snapshot(&self, tree: &Tree<'_>, deadline: Instant, stop: &Stop) -> Result<Arc<Snapshot>, Failure> {
         let mut known = tokio::select! {
             biased;
@@ -410,23 +413,23 @@ fn bound(env: &mut Vec<(OsString, OsString)>, output: Option<u64>) {
     env.push((NAME.into(), output.to_string().into()));
 }
 
-/// Removes the private folder from the front of every text of an answer: the program names files by it.
+/// Removes the private folder from the start of every string in an answer: the program uses absolute paths.
 fn inside(desk: &Desk, answer: &str) -> String {
     let Some(folder) = desk.work().to_str() else { return answer.to_owned() };
     let folder = serde_json::Value::from(format!("{folder}/")).to_string();
-    // Without its last quote: the start of a JSON string.
+    // Without the closing quotation mark, this is the start of a JSON string.
     answer.replace(folder.trim_end_matches('"'), "\"")
 }
 
-/// Returns how many bytes the parts of a question have.
+/// Returns the size of a question in bytes.
 fn size(ask: &Ask<'_>) -> usize {
     ask.prompt.parts().map(|p| p.len() + 2).sum::<usize>() + ask.repair.map_or(0, |r| r.reply.len().min(MAX_REPLY) * 6)
 }
 
-/// How the form of the answer is kept; said first, so that it is the same front for every question.
+/// Instruction on the format of the answer. It comes first, so that all questions have the same prefix.
 const FORM: &str = "Answer with exactly one call of StructuredOutput. All other output is ignored.";
 
-/// Puts a question together. Its last line is the prompt's.
+/// Assembles a question. Its last line is that of the prompt.
 fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
     let Prompt { context, manifest, chunk, task, .. } = ask.prompt;
     let around = snapshot.map(Snapshot::describe).map(|about| match ask.quota.share() {
@@ -438,7 +441,7 @@ fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
     let around = around.unwrap_or_default();
     let repair = ask.repair.map(|repair| {
         let reply = &repair.reply[..repair.reply.floor_char_boundary(MAX_REPLY)];
-        // As a JSON string, so that nothing in it can be taken for a part of the prompt.
+        // Encode it as a JSON string, so that none of it can be mistaken for a part of the prompt.
         let reply = serde_json::Value::from(reply);
         format!(
             "An earlier reply to this prompt cannot be used: {}\nIt was, as a JSON string: {reply}\nThat reply is \

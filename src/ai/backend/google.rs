@@ -1,6 +1,6 @@
 //! Google's `generateContent` (<https://ai.google.dev/api/generate-content>).
 //!
-//! The key goes into a header, never into the address, where logs would keep it.
+//! The key is sent in a header, never in the address, which logs would record.
 
 use super::anthropic::{append, field};
 use super::schema;
@@ -18,9 +18,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     path_is_whole: false,
     key: ("x-goog-api-key", ""),
     headers: &[],
-    // A million tokens in every current model; more than this makes answers worse.
+    // Every current model takes a million tokens; larger prompts reduce the quality of answers.
     capacity: 600_000,
-    // Not every model takes `responseMimeType` beside functions.
+    // Not every model accepts `responseMimeType` together with functions.
     schema_beside_tools: false,
     path,
     query: "alt=sse",
@@ -29,7 +29,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     effort,
     read,
     stream,
-    // The count of tokens may follow the reason why it stopped.
+    // The token counts can follow the finish reason.
     is_over: |_| false,
     is_whole,
     unstream: |_| false,
@@ -41,8 +41,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     newest_first: false,
 };
 
-/// Sets the thinking budget of models before Gemini 3, in tokens, and the thinking level of later ones: each takes only
-/// its own (<https://ai.google.dev/gemini-api/docs/thinking>).
+/// Sets the thinking budget in tokens for models before Gemini 3, and the thinking level for later ones. Each accepts
+/// only its own field (<https://ai.google.dev/gemini-api/docs/thinking>).
 fn effort(body: &mut Value, effort: Effort, model: &str) {
     let has_budget = model.rsplit('/').next().is_some_and(|name| name.starts_with("gemini-2"));
     let budget = match effort {
@@ -54,7 +54,7 @@ fn effort(body: &mut Value, effort: Effort, model: &str) {
         if has_budget { json!({ "thinkingBudget": budget }) } else { json!({ "thinkingLevel": effort.name() }) };
 }
 
-/// Returns `models/NAME:streamGenerateContent`; a name may say itself what it is (`tunedModels/NAME`).
+/// Returns `models/NAME:streamGenerateContent`. A name can contain its own collection (`tunedModels/NAME`).
 fn path(model: &str) -> Vec<String> {
     let full = if model.contains('/') { model.to_owned() } else { format!("models/{model}") };
     let mut path: Vec<_> = full.split('/').map(str::to_owned).collect();
@@ -93,7 +93,7 @@ fn body(talk: &Talk<'_>) -> Value {
             "responseJsonSchema": schema::google(&form.value),
         });
     }
-    // When it has to answer, the tools are gone: the form of the answer does not go with them.
+    // Omit the tools when the model must answer, because they conflict with the response format.
     if talk.tools == Tools::Open {
         let tools = specs(talk.is_editable)
             .map(|s| json!({ "name": s.name, "description": s.description, "parametersJsonSchema": s.schema() }));
@@ -108,7 +108,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
     let usage = Spent {
         input_tokens: count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount")),
         cached_tokens: count("cachedContentTokenCount"),
-        // Thoughts are paid for like what is said.
+        // Thinking tokens are billed as output.
         output_tokens: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
         ..Spent::default()
     };
@@ -149,7 +149,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
     })
 }
 
-/// Adds an event. Each one is an answer with the next parts of the candidate
+/// Merges an event into the answer. Each event is an answer with the next parts of the candidate
 /// (<https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent>).
 fn stream(answer: &mut Value, event: &Value) {
     for (name, value) in event.as_object().into_iter().flatten().filter(|(name, _)| *name != "candidates") {
@@ -157,7 +157,7 @@ fn stream(answer: &mut Value, event: &Value) {
     }
     let Some(candidates) = event["candidates"].as_array() else { return };
     let Some([candidate]) = candidates.first_chunk().filter(|_| candidates.len() == 1) else {
-        // More than one is an error, and none stays none.
+        // Keep the list, so that `read` rejects several candidates and reports an empty list.
         *field(answer, "candidates") = candidates.clone().into();
         return;
     };
@@ -183,7 +183,8 @@ fn stream(answer: &mut Value, event: &Value) {
     }
 }
 
-/// Returns true if a part only goes on with the text of the last one: both are text alone, both thought or both not.
+/// Returns true if a part continues the text of the last part: both contain only text, and both or neither are
+/// thoughts.
 fn continues(last: &Value, part: &Value) -> bool {
     let is_text = |part: &Value| {
         part["text"].is_string() && part.as_object().is_some_and(|o| o.keys().all(|k| k == "text" || k == "thought"))
@@ -196,14 +197,14 @@ fn is_whole(answer: &Value) -> bool {
 }
 
 fn complaint(body: &Value) -> Complaint {
-    // A list of errors, where a stream was asked for.
+    // For a stream request, errors are in a list.
     let error = if body.is_array() { &body[0]["error"] } else { &body["error"] };
     let message = error["message"].as_str().unwrap_or_default().to_owned();
     let details = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of =
         |kind: &'static str| details.iter().filter(move |d| d["@type"].as_str().is_some_and(|t| t.ends_with(kind)));
     let delay = of("google.rpc.RetryInfo").find_map(|d| d["retryDelay"].as_str()).and_then(duration);
-    // A limit of the day is not over when the delay is.
+    // A daily quota is still exhausted after the delay.
     let spent = of("google.rpc.QuotaFailure")
         .flat_map(|d| d["violations"].as_array().into_iter().flatten())
         .any(|v| v["quotaId"].as_str().is_some_and(|id| id.contains("PerDay")));
@@ -217,7 +218,7 @@ fn complaint(body: &Value) -> Complaint {
     }
 }
 
-/// Reads a duration as JSON has it: `1.5s`.
+/// Parses a duration in JSON format: `1.5s`.
 fn duration(text: &str) -> Option<Duration> {
     retry::seconds(text.strip_suffix('s')?, 1.0)
 }

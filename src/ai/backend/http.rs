@@ -1,8 +1,7 @@
-//! A backend that is asked over HTTP: what is sent, and what an answer means.
+//! A backend with an HTTP API: sends requests and interprets the answers.
 //!
-//! A request ends in a JSON document or in a [`Failure`]. Nothing else of an answer goes on: not its headers, and
-//! of an error no more than a little text, without keys, escaped. Connections, deadlines and further tries are
-//! [`crate::http`]'s.
+//! A request returns a JSON document or a [`Failure`]. Headers of an answer are dropped. Of an error, only a short text
+//! is kept, escaped and without keys. [`crate::http`] handles connections, deadlines and retries.
 
 use super::key;
 use super::sse::Events;
@@ -26,36 +25,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// For the list of models.
+/// Timeout for the list of models.
 const LIST_TIME: Duration = Duration::from_secs(20);
-/// Bytes of a body, unpacked.
+/// Bytes of a decompressed body, at most.
 const MAX_BODY: usize = 16 << 20;
-/// Models that a failure names.
+/// Models that a failure message lists, at most.
 const MAX_NAMED: usize = 8;
 
-/// A backend that is asked over HTTP.
+/// A backend with an HTTP API.
 #[derive(Debug)]
 pub(super) struct Http {
     dialect: &'static Dialect,
     address: Address,
     server: Server,
-    /// The variable to set where the server asks for a key.
+    /// Name of the variable for the key, for hints.
     key_name: String,
     name: String,
     model: OnceCell<String>,
     capacity: usize,
     effort: Option<Effort>,
-    /// Tokens that an answer may have.
+    /// Tokens of an answer, at most.
     longest: u64,
-    /// Tokens of prompt and answer together; `None`: only the provider's own limits hold.
+    /// Tokens of prompt and answer together, at most. `None` if only the provider's own limits apply.
     context: Option<u64>,
     /// The value of `api-version` in every address (Azure).
     api_version: Option<String>,
-    /// The server refused to stream its answers.
+    /// True if the server rejected a streaming request.
     is_unstreamed: AtomicBool,
 }
 
-/// One request and what its answer means.
+/// One request, with the handling of its answer.
 struct Exchange<'a> {
     http: &'a Http,
     /// Set when the answer begins.
@@ -63,7 +62,7 @@ struct Exchange<'a> {
 }
 
 impl Http {
-    /// Makes a backend of a dialect. Opens no connection.
+    /// Sets up a backend for a dialect. Opens no connection.
     pub(super) fn open(
         policy: &policy::Backend,
         dialect: &'static Dialect,
@@ -114,7 +113,7 @@ impl Http {
         self.capacity
     }
 
-    /// Returns true if the provider itself is asked, not a server that is compatible.
+    /// Returns true if requests go to the provider itself, not to a compatible server.
     pub(super) fn is_own(&self) -> bool {
         self.address.is_own()
     }
@@ -123,7 +122,7 @@ impl Http {
         self.dialect.schema_beside_tools && self.is_own()
     }
 
-    /// Returns true if the server may read less than it is sent.
+    /// Returns true if the server may silently truncate the prompt.
     pub(super) fn may_drop(&self) -> bool {
         self.dialect.drops && !self.is_own()
     }
@@ -132,14 +131,14 @@ impl Http {
         talk::hold(self, ask, around).await
     }
 
-    /// Finds out the key and the model.
+    /// Determines the key and the model.
     pub(super) async fn ready(&self, deadline: Instant, stop: &Stop) -> Result<&str, Failure> {
         let limits = Limits::new(deadline, stop);
         self.server.ready(&limits).await?;
         self.model.get_or_try_init(|| self.choose(&limits)).await.map(String::as_str)
     }
 
-    /// Chooses the model where none is configured: the newest of a list that is ordered, or the only one.
+    /// Chooses a model if none is configured: the first of a list that starts with the newest, or the only one.
     async fn choose(&self, limits: &Limits<'_>) -> Result<String, Failure> {
         let mut offered = self.list(limits).await?;
         let key = format!("model in [backend.{}]", self.name);
@@ -171,7 +170,7 @@ impl Http {
         Ok((self.dialect.models)(&list))
     }
 
-    /// Returns the address of something below the version.
+    /// Returns the URL of a resource below the version.
     fn url(&self, path: &[&str], query: &str) -> Url {
         let mut url = self.address.join(path);
         url.set_query(Some(query).filter(|q| !q.is_empty()));
@@ -181,7 +180,7 @@ impl Http {
         url
     }
 
-    /// Sends one question of a conversation, reserved before it starts.
+    /// Sends one request of a conversation, after reserving it.
     pub(super) async fn say(
         &self,
         talk: &Talk<'_>,
@@ -212,13 +211,13 @@ impl Http {
         let said = (self.dialect.read)(&answer).map_err(clean);
         grant.settle(&said.as_ref().map(|s| s.usage).unwrap_or_default());
         let mut said = said?;
-        // A server chooses these words too.
+        // This text also comes from the server.
         said.stopped = said.stopped.map(|(cause, words)| (cause, self.shown(&words)));
         said.model = said.model.map(|model| self.shown(&model));
         Ok(said)
     }
 
-    /// Sends the body of a question. `first`: how its first try counts.
+    /// Sends the body of a request. `first` is the kind that its first attempt counts as.
     async fn post(
         &self,
         talk: &Talk<'_>,
@@ -241,13 +240,14 @@ impl Http {
         let mut admit = |attempt: http::Try| {
             tries += 1;
             let attempt = if attempt == http::Try::First { first } else { attempt };
-            // The first try is what the grant is for. A try that was turned away was not answered, and costs nothing.
+            // The grant covers the first attempt. An attempt that the server turned away was not processed and costs
+            // nothing.
             let admitted = if attempt == http::Try::Retry { quota.take_retry() } else { Ok(()) };
             admitted.map_err(|limit| http::Failure::new(http::Cause::Limit, limit.message))
         };
         let exchange = Exchange { http: self, begun: talk.begun };
         let answer = self.server.send(&request, &exchange, limits, &mut admit).await;
-        // A try that was refused was not sent.
+        // An attempt that was not admitted was not sent.
         let refused = matches!(&answer, Err(failure) if failure.cause == http::Cause::Limit);
         spent.requests += tries - u64::from(refused);
         answer
@@ -277,17 +277,17 @@ impl Http {
                 return Ok(answer);
             }
         }
-        // Not every server marks the end of a stream.
+        // Some servers do not mark the end of a stream.
         if (self.dialect.is_whole)(&answer) {
             return Ok(answer);
         }
         Err(Trouble::passing(http::Failure::new(http::Cause::Unreachable, "the answer broke off")))
     }
 
-    /// Adds an event to an answer. Returns true if it is the last one.
+    /// Merges an event into an answer. Returns true if it is the last event.
     fn event(&self, answer: &mut Value, data: &[u8]) -> Result<bool, Trouble> {
         let Some(event) = http::json(data) else {
-            // The last event of OpenAI and of servers compatible with it.
+            // The last event of OpenAI and compatible servers.
             if data == b"[DONE]" {
                 return Ok(true);
             }
@@ -304,7 +304,7 @@ impl Http {
         }
     }
 
-    /// Returns the answer that a list of events makes; an error among them takes its place.
+    /// Merges a list of events into an answer. Returns the first error instead, if there is one.
     fn folded(&self, events: &[Value]) -> Value {
         let mut answer = Value::Null;
         for event in events {
@@ -316,7 +316,7 @@ impl Http {
         answer
     }
 
-    /// Says what an error means that came inside of an answer with a good status.
+    /// Interprets an error in the body of an answer with a success status.
     fn complained(&self, body: &Value) -> Trouble {
         let complaint = (self.dialect.complaint)(body);
         let said = if complaint.message.is_empty() { body["error"].to_string() } else { complaint.message.clone() };
@@ -360,15 +360,15 @@ impl Http {
         Trouble { failure, passing, floor: after.filter(|_| passing), maybe_done: true }
     }
 
-    /// Makes text of a server fit for people: without keys, on one line, escaped, short.
+    /// Prepares text from a server for display: without keys, on one line, escaped, truncated.
     fn shown(&self, text: &str) -> String {
         self.server.shown(text)
     }
 }
 
-/// Returns the header that carries the key, and what stands before the key in it.
+/// Returns the header for the key, and the prefix of its value.
 ///
-/// Azure takes its own keys in `api-key`, and the tokens of a command as any server does
+/// Azure accepts its own keys in `api-key`, and tokens from a command in the usual header
 /// (<https://learn.microsoft.com/azure/ai-services/openai/reference>).
 fn carries(policy: &policy::Backend, dialect: &Dialect, address: &Address) -> (&'static str, &'static str) {
     let is_azure = address.url().host_str().is_some_and(|host| host.ends_with(".azure.com"));
@@ -379,8 +379,8 @@ fn carries(policy: &policy::Backend, dialect: &Dialect, address: &Address) -> (&
     }
 }
 
-/// Returns true if a server refused a request because of a field that asks for a stream. Not every compatible server
-/// knows `stream_options`.
+/// Returns true if a server rejected a request because of a streaming field. Not every compatible server supports
+/// `stream_options`.
 fn refuses_stream(answer: &Result<Value, http::Failure>) -> bool {
     let Err(failure) = answer else { return false };
     let mut words = failure.message.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -388,7 +388,8 @@ fn refuses_stream(answer: &Result<Value, http::Failure>) -> bool {
     matches!(failure.status, Some(400 | 422)) && names_it
 }
 
-/// Returns how many tokens an answer may have. More effort needs more: providers count what a model thinks.
+/// Returns the maximum number of tokens of an answer. Higher effort needs more, because providers count thinking
+/// tokens.
 fn longest(effort: Option<Effort>) -> u64 {
     match effort {
         None | Some(Effort::Low) => LONGEST,
@@ -397,8 +398,8 @@ fn longest(effort: Option<Effort>) -> u64 {
     }
 }
 
-/// Returns the tokens that prompt and answer may have together, where a server may reject a request that asks for more:
-/// the configured ones, or those of a server that is compatible with OpenAI's.
+/// Returns the token limit for prompt and answer together, if the server may reject a request that exceeds it: the
+/// configured limit, or the default for servers that are compatible with OpenAI's.
 fn context(policy: &policy::Backend, address: &Address) -> Option<u64> {
     let is_compatible = !address.is_own() && policy.kind == Some(BackendKind::OpenAi);
     policy.context_tokens.or_else(|| is_compatible.then(|| address.context_tokens())).map(u64::from)
@@ -419,7 +420,7 @@ impl Protocol for Exchange<'_> {
             let said = self.http.shown(&String::from_utf8_lossy(&bytes));
             return Err(Trouble::malformed(format!("the answer is not JSON: {said}")));
         };
-        // Google sends the events of a stream as one list where it is not asked for server-sent events.
+        // Google sends the events of a stream as one list if server-sent events are not requested.
         let value = match value {
             Value::Array(events) => self.http.folded(&events),
             value => value,

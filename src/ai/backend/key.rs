@@ -6,7 +6,7 @@ use crate::http::key::{Key, Source};
 use crate::policy;
 use std::path::Path;
 
-/// Returns the source of a backend's key. `own`: the backend is at the usual address of its kind, which requires a key.
+/// Returns the source of a backend's key. `own` is true at the usual address of its kind, which requires a key.
 pub(super) fn source(policy: &policy::Backend, own: bool, env: &Env, top: Option<&Path>) -> Result<Source, Failure> {
     if policy.keyless {
         return Ok(Source::Keyless);
@@ -19,7 +19,7 @@ pub(super) fn source(policy: &policy::Backend, own: bool, env: &Env, top: Option
     };
     let own = own || policy.preset().is_some();
     let Some(value) = env.os(name) else {
-        // A local server often needs no key. A configured variable means that this one does.
+        // A local server often needs no key. If a variable is configured, this server does.
         if policy.api_key_env.is_none() && !own {
             return Ok(Source::Keyless);
         }

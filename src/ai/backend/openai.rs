@@ -1,8 +1,8 @@
-//! Chat Completions, of OpenAI (<https://platform.openai.com/docs/api-reference/chat>) and of every server that
-//! speaks it: llama.cpp, Ollama, vLLM, LM Studio, OpenRouter.
+//! Chat Completions of OpenAI (<https://platform.openai.com/docs/api-reference/chat>) and compatible servers:
+//! llama.cpp, Ollama, vLLM, LM Studio, OpenRouter.
 //!
-//! Compatible servers differ in what they leave out and what they add. What a review rests on (an answer, and the
-//! reason why it ended) must be there; usage, ids and names need not.
+//! Compatible servers omit and add different fields. An answer and its finish reason are required; usage, IDs and names
+//! are optional.
 
 use super::anthropic::{append, field, names};
 use super::schema;
@@ -11,7 +11,7 @@ use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::specs;
 use serde_json::{Value, json};
 
-/// Choices of an answer, and tool calls of a message, that are told apart.
+/// Choices of an answer, and tool calls of a message, that are distinguished, at most.
 const MAX_ELEMENTS: usize = 256;
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -20,18 +20,18 @@ pub(super) static DIALECT: Dialect = Dialect {
     path_is_whole: true,
     key: ("authorization", "Bearer "),
     headers: &[],
-    // 128,000 tokens of at least 2.5 bytes, without the answer and what tools show.
+    // 128,000 tokens of at least 2.5 bytes, minus room for the answer and for results of tools.
     capacity: 240_000,
     schema_beside_tools: true,
     path: |_| vec!["chat".to_owned(), "completions".to_owned()],
     query: "",
     body,
-    // Compatible servers know the older name.
+    // Compatible servers support the older name.
     bound: |body, tokens, own| body[if own { "max_completion_tokens" } else { "max_tokens" }] = tokens.into(),
     effort: |body, effort, _| body["reasoning_effort"] = effort.name().into(),
     read,
     stream,
-    // The count of tokens follows the reason why it stopped, and `[DONE]` follows both.
+    // The usage follows the finish reason, and `[DONE]` follows both.
     is_over: |_| false,
     is_whole: |answer| !answer["choices"][0]["finish_reason"].is_null(),
     unstream,
@@ -64,7 +64,7 @@ fn body(talk: &Talk<'_>) -> Value {
         "stream_options": { "include_usage": true },
     });
     if talk.own {
-        // A field that not every compatible server knows.
+        // Some compatible servers reject this field.
         body["store"] = false.into();
     }
     if let Some(form) = talk.schema {
@@ -96,7 +96,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
         let mut list = list.clone();
         for (i, call) in list.iter_mut().enumerate() {
             let Some(call) = call.as_object_mut() else { continue };
-            // Some servers give their calls no ids; the answers need something to refer to.
+            // Some servers omit the IDs of calls, but the results need an ID to refer to.
             call.remove("index");
             let id = call.entry("id").or_insert(Value::Null);
             if id.as_str().is_none_or(str::is_empty) {
@@ -111,7 +111,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
         }
         kept["tool_calls"] = Value::Array(list);
     }
-    // What OpenRouter wants back where a model thinks between its calls.
+    // OpenRouter requires this field back if a model thinks between its calls.
     if let Some(details) = message.get("reasoning_details") {
         kept["reasoning_details"] = details.clone();
     }
@@ -132,12 +132,13 @@ fn read(body: &Value) -> Result<Said, Failure> {
         message: kept,
         stopped,
         usage: Spent {
-            // The cached tokens are a part of the prompt's. Where they are more, the server counts them apart.
+            // Cached tokens are normally a part of the prompt tokens. If there are more, the server counts them
+            // separately.
             input_tokens: if cached > prompt { prompt.saturating_add(cached) } else { prompt },
             cached_tokens: cached,
             written_tokens: usage["prompt_tokens_details"]["cache_write_tokens"].as_u64().unwrap_or(0),
             output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
-            // OpenRouter's.
+            // Field of OpenRouter.
             cost_usd: usage["cost"].as_f64().filter(|c| c.is_finite() && *c >= 0.0),
             ..Spent::default()
         },
@@ -145,7 +146,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
     })
 }
 
-/// Removes what asks for a stream.
+/// Removes the fields that request a stream.
 pub(super) fn unstream(body: &mut Value) -> bool {
     let Some(body) = body.as_object_mut() else { return false };
     let was_streamed = body.remove("stream").is_some();
@@ -153,8 +154,8 @@ pub(super) fn unstream(body: &mut Value) -> bool {
     was_streamed
 }
 
-/// Adds an event (<https://platform.openai.com/docs/api-reference/chat-streaming>). Its choices hold the next parts of
-/// the message; the last one has none, and the count of tokens.
+/// Merges an event (<https://platform.openai.com/docs/api-reference/chat-streaming>). Its choices contain the next
+/// parts of the message; the last event contains the usage and no choices.
 fn stream(answer: &mut Value, event: &Value) {
     for name in ["model", "usage"] {
         if !event[name].is_null() {
@@ -176,7 +177,7 @@ fn stream(answer: &mut Value, event: &Value) {
     }
 }
 
-/// Adds a part of a field of a message, or of a tool call.
+/// Appends a part of a field of a message or tool call.
 fn extend(kept: &mut Value, name: &str, value: &Value) {
     match (name, value) {
         ("role" | "id" | "type" | "name" | "index", _) => {
@@ -199,7 +200,7 @@ fn extend(kept: &mut Value, name: &str, value: &Value) {
                 extend(field(kept, name), name, value);
             }
         }
-        // OpenRouter's: every part goes back as it came.
+        // Field of OpenRouter: each part is sent back unchanged.
         ("reasoning_details", Value::Array(details)) => match kept.as_array_mut() {
             Some(kept) => kept.extend(details.iter().cloned()),
             None => *kept = value.clone(),
@@ -208,8 +209,8 @@ fn extend(kept: &mut Value, name: &str, value: &Value) {
     }
 }
 
-/// Returns the element of a list that a part of an event belongs to: the one of the same number, unless their IDs
-/// differ, since some servers give the same number to each of several calls. Beyond [`MAX_ELEMENTS`] the last one counts.
+/// Returns the list element that a part of an event belongs to: the element with the same index, unless the IDs differ,
+/// since some servers give several calls the same index. At [`MAX_ELEMENTS`], returns the last element.
 fn element<'v>(list: &'v mut Value, part: &Value) -> &'v mut Value {
     if !list.is_array() {
         *list = json!([]);
@@ -219,7 +220,7 @@ fn element<'v>(list: &'v mut Value, part: &Value) -> &'v mut Value {
         let (ours, theirs) = (kept["id"].as_str().unwrap_or_default(), part["id"].as_str().unwrap_or_default());
         kept["index"] == part["index"] && (ours.is_empty() || theirs.is_empty() || ours == theirs)
     };
-    // A server that does not number its calls sends each of them whole.
+    // A server that sends no index sends each call in one piece.
     let known = list.as_array().filter(|_| part["index"].is_u64()).and_then(|all| all.iter().rposition(numbered));
     let at = known.unwrap_or(count.min(MAX_ELEMENTS - 1));
     if at == count
@@ -230,7 +231,7 @@ fn element<'v>(list: &'v mut Value, part: &Value) -> &'v mut Value {
     &mut list[at]
 }
 
-/// Returns the text of a message: as it is, or in parts.
+/// Returns the text of a message, given as a string or in parts.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -243,8 +244,8 @@ fn text(content: &Value) -> String {
     }
 }
 
-/// Reads an error. `code` is text at OpenAI and a number elsewhere; some servers put the whole error at the top, or
-/// say it in one string.
+/// Parses an error. `code` is a string at OpenAI and a number elsewhere. Some servers put the fields of the error at
+/// the top level, or send a string.
 pub(super) fn complaint(body: &Value) -> Complaint {
     let error = if body["error"].is_object() { &body["error"] } else { body };
     let word = |name: &str| error[name].as_str().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! OpenAI's Responses API (<https://platform.openai.com/docs/api-reference/responses>), without stored state.
 //!
-//! Every request holds the whole conversation. Items go back without their IDs, since nothing is stored that the IDs
-//! could refer to; what a model thought goes back encrypted, where the provider sends it.
+//! Every request contains the whole conversation. Items are sent back without their IDs, because the provider stores
+//! nothing that the IDs could refer to. Reasoning is sent back in encrypted form, if the provider returned it.
 
 use super::anthropic::field;
 use super::openai::unstream;
@@ -26,7 +26,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     ..super::openai::DIALECT
 };
 
-/// Sets the effort, and asks for what the model thought: only models that reason accept either.
+/// Sets the effort, and requests the encrypted reasoning. Only reasoning models accept either.
 fn effort(body: &mut Value, effort: Effort, _: &str) {
     body["reasoning"] = json!({ "effort": effort.name() });
     body["include"] = json!(["reasoning.encrypted_content"]);
@@ -121,8 +121,8 @@ fn read(body: &Value) -> Result<Said, Failure> {
     Ok(said)
 }
 
-/// Adds an event (<https://platform.openai.com/docs/api-reference/responses-streaming>). The last one has the whole
-/// answer; a server that leaves the items out of it has sent each of them before.
+/// Merges an event (<https://platform.openai.com/docs/api-reference/responses-streaming>). The last one contains the
+/// whole answer. A server that omits the items from it has sent each item before.
 fn stream(answer: &mut Value, event: &Value) {
     match event["type"].as_str() {
         Some("response.output_item.done") => {

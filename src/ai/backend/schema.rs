@@ -1,12 +1,12 @@
-//! What each provider's dialect of JSON Schema lacks, taken out of ours. Pure.
+//! Adapts our JSON Schema to the subset that each provider supports. Pure.
 //!
-//! What is taken out is checked again when a reply is parsed; the schema only helps a model to answer well.
+//! The parser of replies checks removed constraints itself; the schema only helps a model to answer correctly.
 
 use serde_json::{Map, Value, json};
 
 /// Keywords that no provider needs.
 const NOISE: [&str; 4] = ["$schema", "$id", "format", "default"];
-/// Limits that Anthropic's structured outputs turn down
+/// Constraints that Anthropic's structured outputs reject
 /// (<https://platform.claude.com/docs/en/build-with-claude/structured-outputs>).
 const LIMITS: [&str; 13] = [
     "minimum",
@@ -23,11 +23,11 @@ const LIMITS: [&str; 13] = [
     "minProperties",
     "maxProperties",
 ];
-/// Deeper than any schema of ours.
+/// Nesting limit, higher than the depth of any schema here.
 const MAX_DEPTH: usize = 32;
 
-/// Returns the schema for Chat Completions with `strict`: references are written out, since none may have a
-/// description beside it.
+/// Returns the schema for Chat Completions with `strict`. References are inlined, because a reference must not have a
+/// description next to it.
 pub(super) fn openai(schema: &Value) -> Value {
     rewrite(schema, schema, &|_| {}, 0)
 }
@@ -75,7 +75,7 @@ pub(super) fn google(schema: &Value) -> Value {
     )
 }
 
-/// Copies a schema with references written out and `mend` applied to every object of it.
+/// Copies a schema with references inlined, and applies a function to each object.
 fn rewrite(value: &Value, root: &Value, mend: &dyn Fn(&mut Map<String, Value>), depth: usize) -> Value {
     if depth > MAX_DEPTH {
         return json!({});
@@ -94,7 +94,7 @@ fn rewrite(value: &Value, root: &Value, mend: &dyn Fn(&mut Map<String, Value>), 
     for (key, value) in object {
         match key.as_str() {
             "$ref" | "$defs" | "definitions" => {}
-            // Below are names of ours, not keywords.
+            // The keys below are names of members, not keywords.
             "properties" => {
                 let properties = value.as_object().into_iter().flatten();
                 let properties = properties.map(|(k, v)| (k.clone(), rewrite(v, root, mend, depth + 1)));

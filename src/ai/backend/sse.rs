@@ -1,20 +1,20 @@
-//! Server-sent events, as they come in (<https://html.spec.whatwg.org/multipage/server-sent-events.html>). Pure.
+//! Parses server-sent events incrementally (<https://html.spec.whatwg.org/multipage/server-sent-events.html>). Pure.
 
-/// What is left of a stream that has not made an event yet.
+/// The unfinished part of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    /// The bytes of an unfinished line.
+    /// Bytes of an unfinished line.
     line: Vec<u8>,
-    /// The data of the unfinished event, one line end behind each line.
+    /// Data of the unfinished event, with a newline after each line.
     data: Vec<u8>,
-    /// The last line ended with a carriage return: a line feed that follows belongs to it.
+    /// True if the last line ended with a carriage return: a line feed that follows belongs to it.
     after_return: bool,
     started: bool,
 }
 
 impl Events {
-    /// Takes the next bytes and hands on the data of every event that they finish. Names and ids of events are
-    /// not looked at. Bytes behind the last empty line wait for more.
+    /// Parses the next bytes, and calls `event` with the data of each completed event. Names and IDs of events are
+    /// ignored. Bytes after the last empty line are kept for the next call.
     pub(crate) fn push(&mut self, bytes: &[u8], mut event: impl FnMut(&[u8])) {
         for &b in bytes {
             let swallowed = self.after_return && b == b'\n';

@@ -1,7 +1,7 @@
-//! One conversation with a model: the prompt, the tool calls it leads to, the answer.
+//! One conversation with a model: the prompt, the tool calls, the answer.
 //!
-//! A [`Dialect`] translates between this and a provider's words, and decides nothing: the tools, their limits and
-//! their log are the same for all of them.
+//! A [`Dialect`] only translates to and from the wire format of a provider. The tools, their limits and their log are
+//! the same for all dialects.
 
 use super::http::Http;
 use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Prompt, Repair, Schema, Spent};
@@ -13,110 +13,110 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// How often a model may come back with tool calls; their number and bytes are bounded by the [`Session`].
+/// Rounds of tool calls, at most. The [`Session`] limits the number of calls and their bytes.
 const MAX_ROUNDS: usize = 12;
-/// Requests of one conversation at most: its tool rounds, prose that is asked about once more, the answer.
+/// Requests of one conversation, at most: its tool rounds, one more request after a prose answer, and the answer.
 pub(super) const MOST_REQUESTS: u32 = MAX_ROUNDS as u32 + 2;
-/// Bytes of prompt that one token stands for at most. English and code have 3 to 5.
+/// Bytes of prompt per token, at most. English and code have 3 to 5.
 const MOST_BYTES: u64 = 12;
-/// The longest silence within a stream without pings: a model that thinks, or a slow server that reads its prompt.
+/// Longest silence in a stream without pings: the model thinks, or a slow server processes its prompt.
 pub(super) const QUIET: Duration = Duration::from_secs(600);
-/// Bytes of one argument of a call that are given back to the model at most.
+/// Bytes of a reply that are sent back to the model, at most.
 const MAX_TEXT: usize = 16 << 20;
 
-/// A provider's words.
+/// The wire format of a provider.
 #[derive(Debug)]
 pub(super) struct Dialect {
-    /// The address of the provider itself.
+    /// Base address of the provider.
     pub(super) home: &'static str,
-    /// The folder that an address ends with: `v1`.
+    /// Last path segment of a base address: `v1`.
     pub(super) version: &'static str,
-    /// Whether only an address without any path lacks the version.
+    /// If true, the version is added only to an address without any path.
     pub(super) path_is_whole: bool,
-    /// The header that carries the key, and what stands in front of it.
+    /// Header for the key, and the prefix of its value.
     pub(super) key: (&'static str, &'static str),
     pub(super) headers: &'static [(&'static str, &'static str)],
-    /// Bytes of prompt that every model of the provider takes.
+    /// Bytes of prompt that every model of the provider accepts.
     pub(super) capacity: usize,
-    /// Whether the form of the answer can be prescribed while tools are offered; never assumed of servers that
-    /// are merely compatible.
+    /// True if the provider accepts a response schema together with tools. Never assumed for compatible servers.
     pub(super) schema_beside_tools: bool,
-    /// Where questions go, below the version, for a model.
+    /// Path of requests below the version, for a model.
     pub(super) path: fn(&str) -> Vec<String>,
-    /// What follows the path; may be empty.
+    /// Query of the URL; may be empty.
     pub(super) query: &'static str,
-    /// The body of a question.
+    /// Builds the body of a request.
     pub(super) body: fn(&Talk<'_>) -> Value,
-    /// Limits the tokens of the answer in the body of a question; the flag: the provider itself is asked.
+    /// Sets the token limit of the answer in the body of a request. The flag is true if the provider itself receives
+    /// it.
     pub(super) bound: fn(&mut Value, u64, bool),
-    /// Sets the effort of a model in the body of a question.
+    /// Sets the effort of a model in the body of a request.
     pub(super) effort: fn(&mut Value, Effort, &str),
-    /// Reads the body of an answer, or says why it is none.
+    /// Parses the body of an answer.
     pub(super) read: fn(&Value) -> Result<Said, Failure>,
-    /// Adds an event to a streamed answer: in the end it is what an answer in one piece would have been.
+    /// Merges an event into a streamed answer. The result equals an answer in one piece.
     pub(super) stream: fn(&mut Value, &Value),
-    /// Returns true if nothing follows the last event.
+    /// Returns true if no event follows.
     pub(super) is_over: fn(&Value) -> bool,
-    /// Returns true if a streamed answer may end here.
+    /// Returns true if a streamed answer is complete.
     pub(super) is_whole: fn(&Value) -> bool,
-    /// Removes what asks for a stream from the body of a question; false: the dialect only streams.
+    /// Removes the streaming fields from the body of a request. Returns false if the dialect only streams.
     pub(super) unstream: fn(&mut Value) -> bool,
-    /// The longest silence within a stream. Only Anthropic sends pings while a model thinks.
+    /// Longest silence within a stream. Only Anthropic sends pings while a model thinks.
     pub(super) idle: Duration,
-    /// Reads the body of an error.
+    /// Parses the body of an error.
     pub(super) complaint: fn(&Value) -> Complaint,
-    /// What follows `models` in the address of the list.
+    /// Query of the URL of the model list.
     pub(super) models_query: &'static str,
-    /// Reads the list of models, as far as they can be asked.
+    /// Returns the usable models of a list.
     pub(super) models: fn(&Value) -> Vec<String>,
-    /// Compatible servers of this kind are known to drop what does not fit their context, and to say nothing.
+    /// True if compatible servers of this kind are known to silently drop input that exceeds their context.
     pub(super) drops: bool,
-    /// The first model of the list is the one to ask where none is configured.
+    /// True if the first model of the list is the default.
     pub(super) newest_first: bool,
 }
 
-/// A question as far as it has come.
+/// The current state of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Talk<'a> {
     pub(super) model: &'a str,
     pub(super) prompt: &'a Prompt,
-    /// The instructions of the prompt; with the form of the answer where it cannot be prescribed all the time.
+    /// Instructions of the prompt. They include the response schema if it cannot be set together with tools.
     pub(super) instructions: &'a str,
-    /// The form of the answer; `None`: not prescribed this time.
+    /// Response schema; `None` if this request does not set it.
     pub(super) schema: Option<&'a Schema>,
     pub(super) tools: Tools,
-    /// Whether tools that change files are among them.
+    /// True if the tools include tools that change files.
     pub(super) is_editable: bool,
-    /// What followed the prompt.
+    /// Turns after the prompt.
     pub(super) turns: &'a [Turn],
-    /// The provider itself is asked, not a server that is compatible.
+    /// True if requests go to the provider itself, not to a compatible server.
     pub(super) own: bool,
     pub(super) begun: Option<&'a Begun>,
 }
 
-/// What a model may do in addition to answering.
+/// Tools that a model may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tools {
     Absent,
     Open,
-    /// There were tools; now it has to answer.
+    /// Tools were available, but now the model must answer.
     Closed,
 }
 
-/// What followed the prompt, in order.
+/// One turn after the prompt.
 #[derive(Clone, Debug)]
 pub(super) enum Turn {
-    /// The model's message, in the provider's words: given back as it came.
+    /// The model's message in the wire format, sent back unchanged.
     Said(Value),
-    /// The model's message where only its text is known.
+    /// The model's message, of which only the text is known.
     Replied(String),
-    /// What the tools answered.
+    /// The results of tools.
     Told(Vec<Outcome>),
-    /// Something more that the model is told.
+    /// A further instruction to the model.
     Asked(String),
 }
 
-/// The answer of a tool.
+/// The result of a tool call.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) id: String,
@@ -124,46 +124,46 @@ pub(super) struct Outcome {
     pub(super) text: String,
 }
 
-/// What a model said.
+/// A message of a model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Said {
     pub(super) text: String,
     pub(super) calls: Vec<Call>,
-    /// The message, for [`Turn::Said`].
+    /// The message in the wire format, for [`Turn::Said`].
     pub(super) message: Value,
-    /// Why it stopped, if not because it was done.
+    /// Reason why it stopped early, if it did.
     pub(super) stopped: Option<(Cause, String)>,
-    /// Without the number of requests.
+    /// Usage without the number of requests.
     pub(super) usage: Spent,
     pub(super) model: Option<String>,
 }
 
-/// A tool that a model calls.
+/// A tool call of a model.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) name: String,
-    /// An object, or its text.
+    /// An object, or its JSON text.
     pub(super) arguments: Value,
 }
 
-/// What a server says is wrong.
+/// An error that a server reports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Complaint {
-    /// The provider's name for it: `rate_limit_error`.
+    /// Error type of the provider, such as `rate_limit_error`.
     pub(super) kind: String,
     pub(super) message: String,
-    /// The status that the error stands for, where it came inside of a good answer.
+    /// Status code of an error in the body of an answer with a success status.
     pub(super) status: Option<u16>,
     pub(super) retry_after: Option<Duration>,
-    /// No credit is left: waiting does not help.
+    /// True if no credit is left, so that waiting does not help.
     pub(super) spent: bool,
-    /// The request does not fit the model.
+    /// True if the request exceeds the limits of the model.
     pub(super) too_large: bool,
 }
 
 impl Prompt {
-    /// Returns the parts behind the instructions that are not empty.
+    /// Returns the parts after the instructions that are not empty.
     pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
         [&self.context, &self.manifest.text, &self.chunk, &self.task]
             .into_iter()
@@ -172,7 +172,7 @@ impl Prompt {
     }
 }
 
-/// Asks, lets the model look around, and returns its answer.
+/// Sends a question, runs the tool calls of the model, and returns its answer.
 pub(super) async fn hold(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
     let mut spent = Spent::default();
     let result = converse(http, ask, around, &mut spent).await;
@@ -185,20 +185,21 @@ pub(super) async fn hold(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>) 
 async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: &mut Spent) -> Result<Answer, Failure> {
     let limits = Limits::new(ask.deadline, ask.stop).patient_until(ask.patience);
     let model = http.ready(ask.deadline, ask.stop).await?;
-    // A reply that could not be read is put right from memory.
+    // A request that repairs a reply needs no tools: the earlier reply is in the conversation.
     let mut session = around.filter(|_| ask.repair.is_none()).map(Session::new);
     let mut turns = ask.repair.map(|repair| repaired(repair, ask.prompt)).unwrap_or_default();
     let mut rounds = 0;
     let mut most = 0;
     let mut now_answer = false;
-    // The same in every round, so that what stands in front of the conversation stays as it was.
+    // The instructions are the same in every round, so that the prefix of the conversation stays in the provider's
+    // cache.
     let is_told = session.is_some() && !http.schema_beside_tools();
     let instructions = if is_told { Cow::Owned(with_form(ask)) } else { Cow::Borrowed(ask.prompt.system) };
     loop {
         let tools = match &session {
             None => Tools::Absent,
             Some(s) if now_answer || rounds >= MAX_ROUNDS || s.is_over() => Tools::Closed,
-            // What is left is for the answer.
+            // Keep the remaining quota for the answer.
             Some(_) if !ask.quota.affords_tools(size(&instructions, ask.prompt, &turns)) => Tools::Closed,
             Some(_) => Tools::Open,
         };
@@ -230,7 +231,7 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
                 return Err(Failure::new(Cause::Malformed, "the answer is empty"));
             }
             if !constrained && !is_answer(&said.text) {
-                // Without a prescribed form it wrote prose: once more, with it.
+                // Without a response schema the model wrote prose: ask once more, with the schema.
                 now_answer = true;
                 turns.push(Turn::Said(said.message));
                 turns.push(Turn::Asked(last_line("Answer now, in the form that was asked for.", ask.prompt)));
@@ -254,7 +255,8 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
         turns.push(Turn::Said(said.message));
         let mut outcomes = Vec::with_capacity(said.calls.len());
         for call in said.calls {
-            // A tool may read many files: a run that is stopped, or late, must not wait for the rest.
+            // A tool may read many files. Check for each call that the run was not stopped and is not past its
+            // deadline.
             limits.check()?;
             let text = session.call(&call.name, &call.arguments);
             outcomes.push(Outcome { id: call.id, name: call.name, text });
@@ -264,13 +266,13 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
     }
 }
 
-/// Returns the instructions with the form of the answer: for servers that do not take it beside tools.
+/// Returns the instructions with the response schema, for servers that do not accept it together with tools.
 fn with_form(ask: &Ask<'_>) -> String {
     let (system, form) = (ask.prompt.system.trim_end(), &ask.schema.value);
     format!("{system}\n\nThe schema that your answer follows, every member of it present:\n{form}\n")
 }
 
-/// The turns that ask for a reply once more.
+/// Returns the turns that request a corrected reply.
 fn repaired(repair: &Repair, prompt: &Prompt) -> Vec<Turn> {
     let reply = match repair.reply.trim() {
         "" => "(nothing)",
@@ -288,9 +290,9 @@ fn last_line(text: &str, prompt: &Prompt) -> String {
     format!("{text}\nnonce: {}", prompt.nonce.as_str())
 }
 
-/// Returns true if a server read less than it was sent: its count of tokens is exactly a size that contexts have and
-/// too small for the prompt, or smaller than it was before in the same conversation. Ollama does both without a
-/// word, and what it dropped would pass as reviewed.
+/// Returns true if a server truncated the prompt. Then its token count equals a common context size and is too small
+/// for the prompt, or it is smaller than before in the same conversation. Ollama does both silently, and the dropped
+/// text would pass as reviewed.
 fn is_cut(prompt: &Prompt, tokens: u64, most: &mut u64) -> bool {
     let bytes = prompt.system.len() + prompt.parts().map(str::len).sum::<usize>();
     let full = tokens >= 2048 && tokens.is_multiple_of(1024) && tokens.saturating_mul(3) < bytes as u64;
@@ -299,7 +301,7 @@ fn is_cut(prompt: &Prompt, tokens: u64, most: &mut u64) -> bool {
     full || shrunk
 }
 
-/// Returns how many bytes of text a round sends.
+/// Returns the bytes of text in a request.
 fn size(instructions: &str, prompt: &Prompt, turns: &[Turn]) -> usize {
     let turn = |turn: &Turn| match turn {
         Turn::Said(_) => 0,
@@ -309,21 +311,21 @@ fn size(instructions: &str, prompt: &Prompt, turns: &[Turn]) -> usize {
     instructions.len() + prompt.parts().map(str::len).sum::<usize>() + turns.iter().map(turn).sum::<usize>()
 }
 
-/// Fails if the provider counted fewer tokens than so many bytes of prompt can have, cached ones included:
-/// then the model did not get all of it. A count of 0 says nothing.
+/// Fails if the provider's token count, including cached tokens, is too small for the bytes of the prompt: then the
+/// model did not receive all of it. A count of 0 is ignored.
 pub(super) fn check_tokens(may_drop: bool, prompt: &Prompt, bytes: usize, tokens: u64) -> Result<(), Failure> {
     if tokens == 0 || bytes as u64 <= tokens.saturating_mul(MOST_BYTES) {
         return Ok(());
     }
     let message =
         format!("the provider counted {tokens} tokens for a prompt of {bytes} bytes: it did not read all of it");
-    // Smaller parts help only where the part is what does not fit.
+    // Smaller chunks help only if the rest of the prompt fits.
     let fixed = bytes.saturating_sub(prompt.chunk.len()) as u64;
     let is_smaller_enough = may_drop && fixed <= tokens.saturating_mul(MOST_BYTES);
     Err(Failure::new(if is_smaller_enough { Cause::TooLarge } else { Cause::Malformed }, message))
 }
 
-/// Returns true if a text may be the answer, and not what a model says on its way there.
+/// Returns true if a text can be the answer, and not a message before it.
 fn is_answer(text: &str) -> bool {
     let text = text.trim_start();
     text.starts_with('{') || text.starts_with("```")
@@ -336,7 +338,7 @@ mod tests {
     use crate::ai::ask::{Nonce, Prompt};
     use serde_json::{Value, json};
 
-    /// Calls `then` with a document once for each of its values, that value replaced.
+    /// Calls `then` once for each value of a document, with this value replaced.
     fn each_place(document: &Value, with: &Value, then: &mut dyn FnMut(&Value)) {
         fn paths(value: &Value, at: &str, out: &mut Vec<String>) {
             out.push(at.to_owned());

@@ -1,32 +1,32 @@
-//! Where a backend is asked.
+//! Base addresses of backends.
 
 use super::talk::Dialect;
 use crate::ai::ask::{Cause, Failure};
 use crate::http::{Url, is_local};
 use std::fmt;
 
-/// Tokens of the context of a server of this machine: the smallest context that such servers are commonly started with.
+/// Context of a local server in tokens: the smallest size that such servers are commonly started with.
 const LOCAL_TOKENS: u32 = 8_000;
-/// Tokens of the context of a compatible server elsewhere.
+/// Context of a remote compatible server in tokens.
 const ELSEWHERE_TOKENS: u32 = 32_000;
-/// Bytes of a token, at least: code has mostly four.
+/// Bytes of a token, at least: most code has four.
 const TOKEN: u64 = 3;
-/// The share of a context that is kept for the answer: a quarter.
+/// Divisor for the share of a context that is reserved for the answer: a quarter.
 const ANSWER_SHARE: u64 = 4;
 
-/// Returns how many bytes of prompt a context takes, with room for an answer.
+/// Returns the bytes of prompt that fit in a context, with room for an answer.
 pub(super) fn bytes_of(tokens: u32) -> usize {
     let tokens = u64::from(tokens);
     usize::try_from((tokens - tokens / ANSWER_SHARE) * TOKEN).unwrap_or(usize::MAX)
 }
 
-/// Returns how many tokens an answer can have in a context beside a request of so many bytes.
+/// Returns the tokens that remain for an answer in a context after a request of this size.
 pub(super) fn room_for_answer(context: u64, request: usize) -> u64 {
     let used = u64::try_from(request).unwrap_or(u64::MAX).div_ceil(TOKEN);
     context.saturating_sub(used).max(context / ANSWER_SHARE)
 }
 
-/// The address of a server, up to the version.
+/// The base address of a server, including the version.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     base: Url,
@@ -34,11 +34,11 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Takes the configured address, or the kind's own one, and adds the version where it is missing.
+    /// Parses the configured address, or the default of the dialect, and adds the version if it is missing.
     ///
     /// # Errors
     ///
-    /// `Setup`: no http address, or plain http to another machine.
+    /// Returns `Setup` if the address is not an HTTP URL, or uses plain HTTP to another machine.
     pub(super) fn of(configured: Option<&str>, dialect: &Dialect) -> Result<Self, Failure> {
         let text = configured.unwrap_or(dialect.home);
         let wrong = |why: &str| Failure::new(Cause::Setup, format!("base_url {why}")).hint("use an https address");
@@ -62,7 +62,7 @@ impl Address {
         Ok(Self { base, own })
     }
 
-    /// Returns the address of something below it. Nothing in a segment can leave its place.
+    /// Returns the URL of a resource below the base. Segments are escaped, so they cannot leave the base path.
     pub(super) fn join(&self, segments: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -71,12 +71,12 @@ impl Address {
         url
     }
 
-    /// Returns the address itself.
+    /// Returns the base address.
     pub(super) fn url(&self) -> &Url {
         &self.base
     }
 
-    /// Returns true if it is the provider itself, not a server that is compatible.
+    /// Returns true if this is the provider itself, not a compatible server.
     pub(super) fn is_own(&self) -> bool {
         self.own
     }
@@ -85,12 +85,12 @@ impl Address {
         self.base.scheme() == "https"
     }
 
-    /// Returns how many tokens of prompt and answer together a compatible server takes at least.
+    /// Returns the context of a compatible server in tokens, for prompt and answer together.
     pub(super) fn context_tokens(&self) -> u32 {
         if is_local(&self.base) { LOCAL_TOKENS } else { ELSEWHERE_TOKENS }
     }
 
-    /// Returns how many bytes of prompt can be sent there.
+    /// Returns the maximum size of a prompt in bytes.
     pub(super) fn capacity(&self, dialect: &Dialect) -> usize {
         match self.own {
             true => dialect.capacity,

@@ -1,4 +1,4 @@
-//! Tests of the budget: no order of questions, retries and answers passes a limit.
+//! Tests of the budget: no order of questions, retries and answers exceeds a limit.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn mod_05_every_request_of_every_question_is_counted_before_it_is_sent() {
     while budget.take(&mut first).is_ok() {
         sent += 1;
     }
-    // The other question still has what it was promised.
+    // The other question still has its promised requests.
     assert_eq!(sent, 2);
     while budget.take(&mut second).is_ok() {
         sent += 1;
@@ -82,7 +82,7 @@ fn mod_05_the_answer_of_a_request_is_limited_to_what_is_left() {
 
 #[test]
 fn mod_05_a_cost_by_the_price_of_the_policy_is_reserved() {
-    // 1,000 tokens in are $0.10, and so are 1,000 out.
+    // 1,000 input tokens cost $0.10, and so do 1,000 output tokens.
     let mut budget = Budget::new(limits(10, 1.0, None));
     let ticket = granted(&mut budget, &want(3_000, Some(&PRICE)));
     assert_eq!(ticket.output, Some(9_000));
@@ -100,7 +100,7 @@ fn mod_05_a_cost_by_the_price_of_the_policy_is_reserved() {
 fn mod_05_a_cost_that_the_provider_names_is_the_estimate_for_what_follows() {
     let mut budget = Budget::new(limits(10, 0.02, None));
     let first = granted(&mut budget, &want(3_000, None));
-    // Nothing is known of the price yet, so the second request waits for the first.
+    // The price is still unknown, so the second request waits for the first.
     assert!(matches!(budget.reserve(&want(3_000, None)), Reservation::Later));
     let spent = Spent { input_tokens: 900, output_tokens: 100, cost_usd: Some(0.015), ..Spent::default() };
     budget.settle(first, &want(3_000, None), &spent);
@@ -142,7 +142,7 @@ fn cached_tokens_have_their_own_price() {
     let price = Price { input: 3.0, cached: 0.3, output: 15.0 };
     let spent = Spent { input_tokens: 1_000_000, cached_tokens: 900_000, output_tokens: 100_000, ..Spent::default() };
     assert!((cost(&spent, Some(&price)).unwrap() - (0.3 + 0.27 + 1.5)).abs() < 1e-9);
-    // What is written to the cache costs a quarter more.
+    // Tokens written to the cache cost a quarter more.
     let written = Spent { written_tokens: 100_000, ..spent };
     assert!((cost(&written, Some(&price)).unwrap() - (0.375 + 0.27 + 1.5)).abs() < 1e-9);
     assert_eq!(cost(&Spent { cost_usd: Some(2.0), ..spent }, Some(&price)), Some(2.0));

@@ -1,4 +1,4 @@
-//! What a model is asked to say of documents: whether a proposal can be worked from, who is right in a disagreement.
+//! Schemas of answers about documents: whether a proposal can be implemented, and who is right in a disagreement.
 
 use super::{severities, strict_schema_of};
 use crate::ai::ask;
@@ -50,14 +50,14 @@ pub struct Passage {
     pub quote: String,
 }
 
-/// Returns the form of a [`Proposal`]: always the same text.
+/// Returns the schema of a [`Proposal`]. It never changes during a run.
 pub fn proposal_schema() -> &'static ask::Schema {
     static SCHEMA: LazyLock<ask::Schema> =
         LazyLock::new(|| ask::Schema { name: "proposal", value: strict_schema_of::<Proposal>() });
     &SCHEMA
 }
 
-/// Returns the form of a [`Decision`]: always the same text.
+/// Returns the schema of a [`Decision`]. It never changes during a run.
 pub fn decision_schema() -> &'static ask::Schema {
     static SCHEMA: LazyLock<ask::Schema> =
         LazyLock::new(|| ask::Schema { name: "decision", value: strict_schema_of::<Decision>() });

@@ -1,4 +1,4 @@
-//! What a model is asked to say of the criteria of a contract.
+//! Schema of answers about the criteria of a contract.
 
 use super::strict_schema_of;
 use crate::ai::ask;
@@ -29,7 +29,7 @@ pub struct Stand {
     pub reason: String,
 }
 
-/// Returns the form of [`Criteria`]: always the same text.
+/// Returns the schema of [`Criteria`]. It never changes during a run.
 pub fn schema() -> &'static ask::Schema {
     static SCHEMA: LazyLock<ask::Schema> =
         LazyLock::new(|| ask::Schema { name: "criteria", value: strict_schema_of::<Criteria>() });

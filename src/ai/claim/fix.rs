@@ -1,4 +1,4 @@
-//! What a model is asked to say of a fix: a plan first, then what it did. The edits themselves come by tools.
+//! Schemas of the answers during a fix: first a plan, then a report. The edits themselves are made through tools.
 
 use super::strict_schema_of;
 use crate::ai::ask;
@@ -36,14 +36,14 @@ pub struct FixReport {
     pub problem: Option<String>,
 }
 
-/// Returns the form of a [`FixPlan`]: always the same text.
+/// Returns the schema of a [`FixPlan`]. It never changes during a run.
 pub fn plan_schema() -> &'static ask::Schema {
     static SCHEMA: LazyLock<ask::Schema> =
         LazyLock::new(|| ask::Schema { name: "fix_plan", value: strict_schema_of::<FixPlan>() });
     &SCHEMA
 }
 
-/// Returns the form of a [`FixReport`]: always the same text.
+/// Returns the schema of a [`FixReport`]. It never changes during a run.
 pub fn report_schema() -> &'static ask::Schema {
     static SCHEMA: LazyLock<ask::Schema> =
         LazyLock::new(|| ask::Schema { name: "fix_report", value: strict_schema_of::<FixReport>() });

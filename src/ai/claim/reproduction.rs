@@ -1,4 +1,4 @@
-//! The test that a model writes to prove a claim.
+//! Schema of the test that a model writes to prove a claim.
 
 use super::strict_schema_of;
 use crate::ai::ask;
@@ -40,7 +40,7 @@ pub struct Edit {
     pub new: String,
 }
 
-/// Returns the form of a [`Reproduction`]: always the same text.
+/// Returns the schema of a [`Reproduction`]. It never changes during a run.
 pub fn schema() -> &'static ask::Schema {
     static SCHEMA: LazyLock<ask::Schema> =
         LazyLock::new(|| ask::Schema { name: "reproduction", value: strict_schema_of::<Reproduction>() });

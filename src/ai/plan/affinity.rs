@@ -1,10 +1,10 @@
-//! Which files belong together: a source and its test, a header and its implementation, the translations of one
-//! message file, a migration and its model. By their names alone.
+//! Groups related files by their names alone: a source and its test, a header and its implementation, the translations
+//! of one message file, a migration and its model.
 
 use crate::ai::material::Shown;
 use std::collections::BTreeMap;
 
-/// Puts files that belong together into one list. In the order of the change: by the first file of each list.
+/// Groups related files. The groups are in the order of the change, by their first files.
 pub(super) fn clusters(files: &[Shown]) -> Vec<Vec<usize>> {
     let names: Vec<Name> = files.iter().map(|f| Name::of(f.path().as_bytes())).collect();
     let mut union = Union((0..files.len()).collect());
@@ -24,20 +24,20 @@ pub(super) fn clusters(files: &[Shown]) -> Vec<Vec<usize>> {
     out.into_values().collect()
 }
 
-/// What a path says of its file.
+/// Properties of a file, derived from its path.
 struct Name {
-    /// Lower case, without the file name.
+    /// Folders, in lower case, without the file name.
     folders: Vec<String>,
-    /// Lower case, without extension, and without what marks a test.
+    /// File name in lower case, without extension and test markers.
     stem: String,
     extension: String,
     is_test: bool,
-    /// Shared by the translations of one file.
+    /// Key that the translations of one file share.
     translation: Option<String>,
-    /// Shared by header and implementation.
+    /// Key that a header and its implementation share.
     unit: Option<String>,
     is_migration: bool,
-    /// The words of the name.
+    /// Words of the file name.
     words: Vec<String>,
 }
 
@@ -72,14 +72,15 @@ impl Name {
         }
     }
 
-    /// Returns the language and the folders that a source shares with its test: without those that keep them apart.
+    /// Returns the language and the folders that a source and its test have in common: folders such as `src` and
+    /// `tests` are omitted.
     fn home(&self) -> (&str, Vec<&str>) {
         const APART: &[&str] = &["test", "tests", "__tests__", "spec", "specs", "src", "source", "lib", "main"];
         let folders = self.folders.iter().map(String::as_str).filter(|f| !APART.contains(f));
         (family(&self.extension), folders.collect())
     }
 
-    /// Returns how many folders two files share, counted from the file up and from the top down.
+    /// Returns the number of folders that two files share, from the end or from the start of their paths.
     fn nearness(&self, other: &Self) -> usize {
         let top = self.folders.iter().zip(&other.folders).take_while(|(a, b)| a == b).count();
         let end = self.folders.iter().rev().zip(other.folders.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -87,7 +88,7 @@ impl Name {
     }
 }
 
-/// Returns the name of what a test tests: `foo` of `test_foo`, `foo_test`, `FooTest`.
+/// Returns the name of the subject of a test: `foo` for `test_foo`, `foo_test`, `FooTest`.
 fn tested(stem: &str, original: &str) -> Option<String> {
     let without = ["test_", "test-"].iter().find_map(|p| stem.strip_prefix(p)).or_else(|| {
         ["_test", "_tests", "-test", "_spec", "-spec", "_unittest"].iter().find_map(|s| stem.strip_suffix(s))
@@ -100,10 +101,11 @@ fn tested(stem: &str, original: &str) -> Option<String> {
     without.map(str::to_owned).or_else(camel).filter(|s| !s.is_empty())
 }
 
-/// Sources, and tests, of one name from which on they are joined by their folders alone: no nearest is looked for.
+/// Number of sources and tests of one name above which they are grouped by folder, without a search for the nearest
+/// source.
 const MANY: usize = 200;
 
-/// Joins each test with the source of the same name that is nearest.
+/// Joins each test with the nearest source of the same name.
 fn sources_and_tests(names: &[Name], union: &mut Union) {
     let mut by_stem: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (i, name) in names.iter().enumerate() {
@@ -134,7 +136,7 @@ fn sources_and_tests(names: &[Name], union: &mut Union) {
     }
 }
 
-/// Extensions of one language are alike.
+/// Returns a common name for the extensions of one language.
 fn family(extension: &str) -> &str {
     match extension {
         "ts" | "tsx" | "jsx" | "mjs" | "cjs" | "mts" | "vue" | "svelte" => "js",
@@ -144,13 +146,13 @@ fn family(extension: &str) -> &str {
     }
 }
 
-/// Joins each migration with the model that its name speaks of, or the models of its application.
+/// Joins each migration with the model that its name mentions, or with the models of its application.
 fn migrations(names: &[Name], union: &mut Union) {
     let is_model = |n: &Name| {
         let word = |w: &str| matches!(w, "model" | "models" | "entity" | "entities" | "schema" | "schemas");
         !n.is_migration && !n.is_test && (n.folders.iter().any(|f| word(f)) || word(&n.stem))
     };
-    // The first model of each word, and of each folder.
+    // The first model for each word, and for each folder.
     let (mut by_word, mut by_folder) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&[String], usize>::new());
     for (i, model) in names.iter().enumerate().filter(|(_, n)| is_model(n)) {
         for word in &model.words {
@@ -160,7 +162,7 @@ fn migrations(names: &[Name], union: &mut Union) {
     }
     for (i, migration) in names.iter().enumerate().filter(|(_, n)| n.is_migration) {
         let named = migration.words.iter().filter_map(|w| by_word.get(w.as_str())).min();
-        // Django keeps an application's migrations beside its models.
+        // Django stores the migrations of an application next to its models.
         let above = || (1..migration.folders.len()).filter_map(|n| by_folder.get(&migration.folders[..n])).min();
         if let Some(model) = named.or_else(above) {
             union.join(*model, i);
@@ -175,7 +177,7 @@ fn singular(word: &str) -> String {
     }
 }
 
-/// Returns the name that the translations of one file share: `locales/*.json`, `values-*/strings.xml`.
+/// Returns a key that the translations of one file share: `locales/*.json`, `values-*/strings.xml`.
 fn translation(folders: &[String], file: &str) -> Option<String> {
     const HOMES: &[&str] = &[
         "locale",
@@ -214,7 +216,7 @@ fn translation(folders: &[String], file: &str) -> Option<String> {
         return None;
     }
     let at_home = folders.iter().any(|f| HOMES.contains(&f.as_str()));
-    // A folder a language: `locales/de/app.json`, `de.lproj/Localizable.strings`, `values-de/strings.xml`.
+    // One folder per language: `locales/de/app.json`, `de.lproj/Localizable.strings`, `values-de/strings.xml`.
     for (i, folder) in folders.iter().enumerate() {
         let android = folder == "values" || folder.strip_prefix("values-").is_some_and(is_language);
         let apple = folder.strip_suffix(".lproj").is_some_and(|l| l == "base" || is_language(l));
@@ -225,7 +227,7 @@ fn translation(folders: &[String], file: &str) -> Option<String> {
             return shared(&all, file);
         }
     }
-    // A file a language: `locales/de.json`, `messages_de.properties`, `app.de.yml`.
+    // One file per language: `locales/de.json`, `messages_de.properties`, `app.de.yml`.
     if at_home && is_language(stem) {
         return shared(folders, &format!("*.{extension}"));
     }
@@ -244,7 +246,7 @@ fn translation(folders: &[String], file: &str) -> Option<String> {
     (matches!(extension, "properties" | "arb" | "resx" | "xlf")).then(|| shared(folders, file)).flatten()
 }
 
-/// Returns true if a word looks like a language tag: `de`, `pt-br`, `zh_hans`.
+/// Returns true if a word has the format of a language tag: `de`, `pt-br`, `zh_hans`.
 fn is_language(word: &str) -> bool {
     let mut parts = word.split(['-', '_']);
     let tag = parts.next().is_some_and(|p| (2..=3).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_alphabetic()));
@@ -252,7 +254,7 @@ fn is_language(word: &str) -> bool {
         && parts.all(|p| (2..=4).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
-/// Sets of files; the smallest number stands for each.
+/// Disjoint sets of files. The smallest position represents each set.
 struct Union(Vec<usize>);
 
 impl Union {

@@ -1,4 +1,4 @@
-//! Cuts what is too large for one request: between hunks, then between the lines of a hunk.
+//! Splits files that are too large for one request: between hunks, then between the lines of a hunk.
 
 use super::{Chunk, HunkPart, Limits, Piece, Weight};
 use crate::ai::material::{Group, Shown, ShownHunk};
@@ -6,10 +6,10 @@ use crate::diff::LineKind;
 use std::ops::Add as _;
 use std::ops::Range;
 
-/// Lines before a cut that has to be made in which a better one is looked for.
+/// Lines before a required cut that are searched for a better position.
 const LOOK_BACK: usize = 60;
 
-/// Cuts a file into parts that fit, each one as large as it can be. A line that fits nowhere is a part of its own.
+/// Splits a file into parts that fit, each as large as possible. A line that exceeds the limits is a part of its own.
 pub(super) fn parts(file: &Shown, limits: &Limits) -> Vec<Vec<HunkPart>> {
     let head = Weight::of_file(file);
     let mut out = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn parts(file: &Shown, limits: &Limits) -> Vec<Vec<HunkPart>> {
     out
 }
 
-/// Cuts a hunk into ranges of lines that fit.
+/// Splits a hunk into ranges of lines that fit.
 fn ranges(hunk: &ShownHunk, head: Weight, limits: &Limits) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     let mut start = 0;
@@ -61,13 +61,14 @@ fn ranges(hunk: &ShownHunk, head: Weight, limits: &Limits) -> Vec<Range<usize>> 
     out
 }
 
-/// Finds where to cut before `end`: at an unchanged or an empty line, else where an edit begins, else there.
+/// Finds a position to cut at or before `end`: preferably at a blank or unchanged line, or else at the start of an
+/// edit.
 fn best_cut(hunk: &ShownHunk, start: usize, end: usize) -> usize {
     let from = (start + 1).max(end.saturating_sub(LOOK_BACK)).max(start + (end - start) / 2);
     let lines = &hunk.lines;
     let quality = |at: usize| {
         let (before, after) = (&lines[at - 1], &lines[at]);
-        // What is removed stays with what takes its place.
+        // Keep removed lines together with the lines that replace them.
         let inside = before.kind == LineKind::Removed && after.kind == LineKind::Added;
         match (inside, before.text.trim().is_empty(), after.kind) {
             (true, _, _) => 0,
@@ -80,7 +81,7 @@ fn best_cut(hunk: &ShownHunk, start: usize, end: usize) -> usize {
     (from..=end).max_by_key(|at| if *at < lines.len() { quality(*at) } else { 0 }).unwrap_or(end)
 }
 
-/// Cuts a chunk that turned out too large for a model in two; `None`: there is nothing left to cut.
+/// Splits a chunk that was too large for a model into two. Returns `None` if it cannot be split further.
 pub fn halve(chunk: &Chunk, groups: &[Group]) -> Option<(Chunk, Chunk)> {
     let files = &groups.get(chunk.group)?.files;
     let two = |first: Vec<Piece>, second: Vec<Piece>| {
@@ -111,7 +112,7 @@ fn halve_piece(file: &Shown, piece: &Piece) -> Option<(Piece, Piece)> {
     Some((of(piece.hunks[..at].to_vec()), of(piece.hunks[at..].to_vec())))
 }
 
-/// Returns where to cut a list so that both ends weigh about the same and neither is empty.
+/// Returns the position that splits a list into two parts of about the same weight, neither of them empty.
 fn middle(weights: &[usize]) -> Option<usize> {
     let total: usize = weights.iter().sum();
     let mut first = 0;

@@ -1,11 +1,11 @@
-//! Cases of the plan: what is together, what is cut, what is left out.
+//! Tests of the plan: which files are grouped, split or left out.
 
 use super::*;
 use crate::ai::material::{ShownLine, SideSymbols};
 use crate::ai::related::Related;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineKind, LineNo, RepoPath, Side};
 
-/// Makes a file with a hunk for each number: so many added lines.
+/// Builds a file with one hunk of added lines for each number.
 fn file(path: &str, hunks: &[usize]) -> Shown {
     let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
     let mut number = 0;
@@ -37,7 +37,7 @@ fn group(files: Vec<Shown>) -> Group {
 
 const WIDE: Limits = Limits { files: 50, lines: 2_000, bytes: 1_000_000, requests: 40 };
 
-/// Names the files of each chunk, parts with their lines.
+/// Lists the files of each chunk, and the lines of split files.
 fn shape(groups: &[Group], plan: &Plan) -> Vec<String> {
     let name = |c: &Chunk, p: &Piece| {
         let path = groups[c.group].files[p.file].path().to_wire();
@@ -50,7 +50,7 @@ fn shape(groups: &[Group], plan: &Plan) -> Vec<String> {
     plan.chunks.iter().map(|c| c.pieces.iter().map(|p| name(c, p)).collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// Every line of every file is in exactly one chunk, or its file is named.
+/// Asserts that every line is in exactly one chunk, or its file is listed as left out.
 fn assert_complete(groups: &[Group], plan: &Plan) {
     for (g, group) in groups.iter().enumerate() {
         for (f, file) in group.files.iter().enumerate() {
@@ -126,7 +126,7 @@ fn what_belongs_together_stays_together() {
     ] {
         assert!(together(paths), "{paths:?}");
     }
-    // Alike by name only.
+    // Only the file names are similar.
     for paths in [&["b/x.json", "y/x.json"][..], &["b/de.rs", "y/en.rs"], &["b/foo.py", "y/test_foo.js"]] {
         assert!(!together(paths), "{paths:?}");
     }

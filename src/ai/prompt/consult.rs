@@ -1,13 +1,13 @@
-//! A question about documents, beside any change.
+//! Renders prompts about documents, independent of a change.
 
 use super::{document, fenced};
 use crate::ai::ask::{Manifest, Nonce, Prompt};
 use crate::ai::material::Document;
 
-/// A document that a question is about, and what it is: `proposal`, `contract`.
+/// A document in a prompt with its kind, such as `proposal` or `contract`.
 pub type Exhibit = (&'static str, Document);
 
-/// Asks about documents. `system` and `task` are templates without anything of the run.
+/// Renders a prompt about documents. `system` and `task` are constant templates.
 pub fn consult(system: &'static str, task: &str, exhibits: &[Exhibit], nonce: &Nonce) -> Prompt {
     let mut chunk = String::new();
     for (kind, exhibit) in exhibits {

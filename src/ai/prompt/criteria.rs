@@ -1,4 +1,4 @@
-//! The question how the criteria of a contract stand.
+//! Renders the prompt that evaluates the criteria of a contract.
 
 use super::manifest::manifest;
 use super::{Brief, PART, context, ending, fenced, is_part, part};
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const SYSTEM: &str = include_str!("criteria.md");
 const TASK: &str = "Decide each criterion of the task above from the change above, in the given order.\n";
 
-/// Asks how each criterion stands, as far as a chunk shows.
+/// Renders the prompt that evaluates the criteria for a chunk.
 pub fn criteria(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> Prompt {
     let mut context = context(brief, &brief.previous);
     list(brief, &mut context);
@@ -29,7 +29,7 @@ pub fn criteria(brief: &Brief, group: &Group, chunk: &Chunk, nonce: &Nonce) -> P
     }
 }
 
-/// Returns how many bytes the question has beyond those of a review.
+/// Returns the additional bytes of this prompt compared to a review.
 pub(super) fn bytes(brief: &Brief) -> usize {
     if brief.criteria.is_empty() {
         return 0;

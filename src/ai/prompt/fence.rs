@@ -1,14 +1,14 @@
-//! Keeps foreign text apart from instructions: every piece of it is between two lines with the same mark, and nothing
-//! inside looks like such a line (`ai::redact` escapes the bracket of what does).
+//! Separates untrusted text from instructions. Each text is between two lines with the same mark, and no line in it can
+//! imitate them, because `ai::redact` escapes the bracket of such lines.
 //!
-//! The mark is a digest of the text. So the text cannot contain its own mark, and a prompt about the same text is the same
-//! in every run: a provider can take it from its cache.
+//! The mark is a digest of the text, so the text cannot contain its own mark. It also makes the prompt for a text the
+//! same in every run, so that providers can cache it.
 
 use crate::ai::redact::FENCE;
 use crate::hex;
 use sha2::{Digest as _, Sha256};
 
-/// Appends text inside a fence. `kind` is ours: it says what the text is.
+/// Appends text inside a fence. `kind` is a trusted label for the text.
 pub(super) fn fenced(kind: &str, text: &str, out: &mut String) {
     let digest = Sha256::new().chain_update(kind).chain_update([0]).chain_update(text).finalize();
     let mark = hex::encode(&digest[..16]);

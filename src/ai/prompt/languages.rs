@@ -1,4 +1,4 @@
-//! Defects that are easy to overlook in the languages of a part.
+//! Checklists of defects that are easy to overlook, by language.
 
 use crate::ai::material::{Group, Shown};
 use crate::ai::plan::Chunk;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 const LIST: &str = include_str!("languages.toml");
-/// Languages that one request names.
+/// Languages in the checklist of one request, at most.
 const MOST: usize = 2;
 
 #[derive(Debug, Deserialize)]
@@ -23,7 +23,7 @@ struct List {
 struct Language {
     name: String,
     extensions: Vec<String>,
-    /// On one line.
+    /// Defects, on one line.
     defects: String,
 }
 
@@ -33,7 +33,7 @@ fn languages() -> &'static [Language] {
     &LANGUAGES
 }
 
-/// Appends a line for each of the languages that most changed lines of a chunk are in.
+/// Appends a line for each of the main languages of the changed lines in a chunk.
 pub(super) fn checklist(group: &Group, chunk: &Chunk, out: &mut String) {
     let mut counts: Vec<(usize, usize)> = Vec::new();
     for piece in &chunk.pieces {
@@ -53,7 +53,7 @@ pub(super) fn checklist(group: &Group, chunk: &Chunk, out: &mut String) {
     }
 }
 
-/// Returns how many bytes [`checklist`] takes at most.
+/// Returns the maximum bytes of a [`checklist`].
 pub(super) fn longest() -> usize {
     let bytes = |l: &Language| l.name.len() + l.defects.len() + 24;
     MOST * languages().iter().map(bytes).max().unwrap_or_default()

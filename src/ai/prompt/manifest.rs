@@ -1,4 +1,4 @@
-//! Lists the files of the whole change, so that a reviewer of one part knows what else changes.
+//! Lists the files of the whole change, so that the review of one part can take the others into account.
 
 use super::fence::fenced;
 use crate::ai::ask::Manifest;
@@ -9,18 +9,18 @@ use crate::ai::related::distance;
 use crate::diff::{LineKind, RepoPath};
 use std::fmt::Write as _;
 
-/// Bytes of the list.
+/// Bytes of the list, at most.
 const MOST: usize = 4 << 10;
-/// Names of one file's changed definitions.
+/// Changed definitions that are listed for one file, at most.
 const NAMES: usize = 8;
 
-/// Bytes of a line. A longer one is counted, and those behind it are listed.
+/// Bytes of a line, at most. A longer line is only counted, and the following lines are still listed.
 const LONGEST: usize = MOST / 4;
-/// Bytes of it for its fence and for the lines that count what is not listed.
+/// Bytes of the list that are reserved for its fence and for the counts of omitted files.
 const COUNTS: usize = 200;
 
 /// Lists the change: each path with its added and removed lines and its changed definitions, the paths nearest to the
-/// chunk first. Empty for a change of one file that the chunk shows whole.
+/// chunk first. Empty for a change of one file that is whole in the chunk.
 pub(super) fn manifest(group: &Group, kept: &[Kept], chunk: &Chunk) -> Manifest {
     if is_alone(group, kept) && chunk.pieces.iter().all(|p| !p.split) {
         return Manifest::default();
@@ -37,7 +37,7 @@ pub(super) fn beside(group: &Group, kept: &[Kept], file: usize) -> Manifest {
     }
 }
 
-/// Returns true if the change has one file only.
+/// Returns true if the change has only one file.
 fn is_alone(group: &Group, kept: &[Kept]) -> bool {
     group.files.len() == 1 && kept.is_empty() && group.related.bare.is_empty()
 }
@@ -45,14 +45,15 @@ fn is_alone(group: &Group, kept: &[Kept]) -> bool {
 /// A file of the list.
 struct Entry<'g> {
     path: &'g RepoPath,
-    /// With its numbers.
+    /// Line with counts and definitions.
     line: String,
-    /// Without its numbers and definitions: those change with every edit elsewhere. The same paths are the same question.
+    /// Line without counts and definitions, which change with every edit elsewhere. Questions with the same key are the
+    /// same.
     key: String,
     is_shown: bool,
 }
 
-/// Lists all files, those nearest to some of them first, within [`MOST`] bytes.
+/// Lists all files within [`MOST`] bytes, those nearest to `own` first.
 fn list(group: &Group, kept: &[Kept], own: &[usize]) -> Manifest {
     let (mut text, mut key) = (String::new(), String::new());
     let (mut more, mut more_kept, mut is_full) = (0, 0, false);
@@ -77,7 +78,7 @@ fn list(group: &Group, kept: &[Kept], own: &[usize]) -> Manifest {
     Manifest { text: out, key }
 }
 
-/// Returns the files: some first, then the others by the number of folders between them and those.
+/// Returns the entries of `own` files first, then the others by the number of folders between them and those.
 fn nearest<'g>(group: &'g Group, kept: &'g [Kept], own: &[usize]) -> Vec<Entry<'g>> {
     let mut entries: Vec<(bool, Entry<'g>)> = Vec::new();
     for (index, file) in group.files.iter().enumerate() {
@@ -98,7 +99,7 @@ fn nearest<'g>(group: &'g Group, kept: &'g [Kept], own: &[usize]) -> Vec<Entry<'
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Says what a file was called before.
+/// Formats the path before a rename.
 fn renamed(old: Option<&str>) -> String {
     old.map_or(String::new(), |old| format!(" (renamed from {old})"))
 }

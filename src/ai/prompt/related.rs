@@ -1,4 +1,4 @@
-//! Picks the related code that fits beside a chunk, and writes it.
+//! Selects the related code that fits in a request with a chunk, and renders it.
 
 use super::show;
 use crate::ai::material::{Group, Shown};
@@ -10,42 +10,42 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::{Range, RangeInclusive};
 
-/// Names of which further uses are counted.
+/// Names whose further uses are counted, at most.
 const MAX_NAMES: usize = 10;
-/// Lines around a hunk that are shown if the whole function does not fit: 25 around its changed lines, of which it has
-/// three itself.
+/// Distance in lines from a hunk that is included if the whole function does not fit: 25 lines around its changed
+/// lines, of which the hunk itself has three.
 const NEAR: u32 = 22;
 
 /// Lines of a file with their numbers.
 type Numbered<'g> = Vec<(u32, &'g str)>;
 
-/// The related code of a chunk.
+/// The selected related code for a chunk.
 #[derive(Debug, Default)]
 pub(super) struct Picked<'g> {
     /// Lines around hunks, by file and number.
     around: BTreeMap<usize, BTreeMap<u32, &'g str>>,
-    /// The other excerpts in order, each with those of its lines that nothing before it shows.
+    /// The other excerpts in order, each with the lines that no earlier excerpt includes.
     others: Vec<(&'g Excerpt, Numbered<'g>)>,
     left_out: Vec<&'g Excerpt>,
     beyond: Vec<&'g Beyond>,
     is_cut: bool,
-    /// Files that could not be searched.
+    /// List of files that could not be searched.
     unread: Option<String>,
     /// Numbers of the lines that the change adds, by path.
     added: BTreeMap<&'g str, BTreeSet<u32>>,
 }
 
-/// The lines of the change that a prompt shows: file, hunk, and positions in the hunk.
+/// The lines of the change in a prompt: file, hunk, and positions in the hunk.
 pub(super) type ShownParts = Vec<(usize, usize, Range<usize>)>;
 
 impl<'g> Picked<'g> {
-    /// Picks what is worth most, as far as the chunk's room goes.
+    /// Selects the most useful related code that fits in the room of the chunk.
     pub(super) fn of(group: &'g Group, chunk: &Chunk) -> Self {
         let parts = chunk.pieces.iter().flat_map(|p| p.hunks.iter().map(|h| (p.file, h.hunk, h.lines.clone())));
         Self::fit(group, &parts.collect(), chunk.room)
     }
 
-    /// Picks what is about some hunks and is not part of them, the most useful first, while it fits.
+    /// Selects the excerpts about some hunks, without the lines of the hunks, the most useful first, while they fit.
     pub(super) fn fit(group: &'g Group, parts: &ShownParts, room: usize) -> Self {
         let is_about = |file: usize, hunks: &RangeInclusive<usize>| {
             parts.iter().any(|(of, hunk, _)| *of == file && hunks.contains(hunk))
@@ -54,7 +54,7 @@ impl<'g> Picked<'g> {
         let mut wanted: Vec<&Excerpt> = all.excerpts.iter().filter(|e| is_about(e.file, &e.hunks)).collect();
         let is_of_test = |e: &Excerpt| is_test_path(group.files[e.file].path().as_bytes());
         wanted.sort_by_key(|e| (e.why > Why::File && is_of_test(e), e.why.max(Why::File)));
-        // The signature is a part of what is shown of a definition.
+        // An excerpt with the definition includes the signature.
         let defined: BTreeSet<(&str, u32)> = wanted.iter().filter(|e| is_definition(e)).map(|e| place(e)).collect();
         wanted.retain(|e| e.why != Why::Nearby || !defined.contains(&place(e)));
         let mut picked = Self {
@@ -72,7 +72,7 @@ impl<'g> Picked<'g> {
         }
         let hunks = seen.clone();
         let mut left = room;
-        // A long function has its signature before a short one is shown whole.
+        // Include the signatures of long functions before short functions in full.
         for excerpt in wanted.iter().filter(|e| is_around(e)) {
             let seen = seen.entry(&excerpt.path).or_default();
             let Some(mut lines) = unseen(excerpt, seen) else { continue };
@@ -91,7 +91,7 @@ impl<'g> Picked<'g> {
         picked
     }
 
-    /// Adds lines of an excerpt, if they fit into what is left.
+    /// Adds lines of an excerpt if they fit in the remaining room.
     fn take(&mut self, of: &'g Excerpt, lines: Numbered<'g>, left: &mut usize, seen: &mut BTreeSet<u32>) -> bool {
         let size = lines.iter().map(|(_, text)| text.len() + 9).sum::<usize>();
         let size = size + if is_around(of) { 0 } else { of.head_size() };
@@ -105,22 +105,22 @@ impl<'g> Picked<'g> {
         true
     }
 
-    /// Returns the lines of a file to show around the hunks of a piece, by number.
+    /// Returns the lines of a file around the hunks of a piece, by number.
     pub(super) fn around(&self, file: usize) -> Option<&BTreeMap<u32, &'g str>> {
         self.around.get(&file)
     }
 
-    /// Returns the numbers of the lines of a file that the change adds.
+    /// Returns the numbers of the lines that the change adds to a file.
     pub(super) fn added(&self, path: &str) -> Option<&BTreeSet<u32>> {
         self.added.get(path)
     }
 
-    /// Returns the lines of the excerpts that are not part of the change's own files.
+    /// Returns the lines of the excerpts that are not around hunks.
     pub(super) fn lines(&self) -> impl Iterator<Item = &'g str> + use<'g, '_> {
         self.others.iter().flat_map(|(_, lines)| lines).map(|(_, text)| *text)
     }
 
-    /// Writes the excerpts that are not around hunks, and what is left out; empty if there are none.
+    /// Renders the excerpts that are not around hunks, and the counts of omitted ones. Empty if there are none.
     pub(super) fn write(&self) -> String {
         let mut out = String::new();
         for (excerpt, lines) in &self.others {
@@ -148,7 +148,7 @@ fn is_definition(excerpt: &Excerpt) -> bool {
     matches!(excerpt.why, Why::DefinitionHere | Why::Owner | Why::Definition)
 }
 
-/// Returns the path and the first line of an excerpt.
+/// Returns the path and the first line number of an excerpt.
 fn place(excerpt: &Excerpt) -> (&str, u32) {
     (&excerpt.path, excerpt.ends().0)
 }
@@ -157,7 +157,7 @@ fn is_around(excerpt: &Excerpt) -> bool {
     matches!(excerpt.why, Why::Around | Why::File)
 }
 
-/// Returns the lines of an excerpt around hunks that are near them; none of another excerpt.
+/// Returns the lines of an excerpt that are near its hunks. Empty for an excerpt that is not around hunks.
 fn near<'g>(excerpt: &Excerpt, lines: &Numbered<'g>, hunks: Option<&BTreeSet<u32>>) -> Numbered<'g> {
     let Some(hunks) = hunks.filter(|_| is_around(excerpt)) else { return Vec::new() };
     let is_near = |number: u32| hunks.range(number.saturating_sub(NEAR)..=number.saturating_add(NEAR)).next().is_some();
@@ -170,8 +170,8 @@ fn added(file: &Shown) -> BTreeSet<u32> {
     lines.filter_map(|l| l.new.map(|n| n.get())).collect()
 }
 
-/// Returns the lines of an excerpt that are not shown yet; `None` if those say nothing: they are blank, or what the
-/// excerpt is about is shown already.
+/// Returns the lines of an excerpt that are not included yet. Returns `None` if they are useless: blank, or without the
+/// name that the excerpt is about.
 fn unseen<'g>(excerpt: &'g Excerpt, seen: &BTreeSet<u32>) -> Option<Numbered<'g>> {
     let lines = excerpt.lines.iter().map(|(number, text)| (*number, text.as_str()));
     let lines: Numbered<'_> = lines.filter(|(number, _)| !seen.contains(number)).collect();
@@ -218,7 +218,7 @@ fn counted(excerpts: &[&Excerpt]) -> String {
     counts.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Lists how many overrides, uses and tests of each name are not shown.
+/// Lists the numbers of omitted overrides, uses and tests for each name.
 fn further(all: &[&Beyond]) -> String {
     let kind = |b: &Beyond| match b.why {
         Why::Override => "overrides",
@@ -234,7 +234,7 @@ fn further(all: &[&Beyond]) -> String {
     named.join(", ")
 }
 
-/// Returns the lines of a file that stand before a line and behind another one; both are left out.
+/// Returns the lines of a file between two line numbers, exclusive.
 pub(super) fn between<'g>(lines: &BTreeMap<u32, &'g str>, after: u32, before: u32) -> Vec<(u32, &'g str)> {
     if after >= before {
         return Vec::new();

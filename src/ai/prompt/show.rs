@@ -1,4 +1,4 @@
-//! Puts a chunk of the change into lines.
+//! Renders a chunk of the change.
 
 use super::related::{self, Picked};
 use crate::ai::material::{Group, Shown, ShownHunk, ShownLine};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Lines above a part of a hunk in which its section is looked for.
+/// Lines above a part of a hunk that are searched for its section.
 const LOOK_BACK: usize = 2_000;
 
 /// Appends the files of a chunk.
@@ -26,7 +26,7 @@ fn piece(file: &Shown, piece: &Piece, picked: &Picked<'_>, out: &mut String) {
     heading(file, piece.split, out);
     let nothing = BTreeMap::new();
     let around = picked.around(piece.file).unwrap_or(&nothing);
-    // Those of hunks that are in another part.
+    // Lines of hunks in another part are marked as added.
     let added = picked.added(&file.name);
     let mut last = 0;
     for part in &piece.hunks {
@@ -34,7 +34,7 @@ fn piece(file: &Shown, piece: &Piece, picked: &Picked<'_>, out: &mut String) {
         let numbers = || hunk.lines[part.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
         let first = numbers().next();
         let before = first.map_or_else(Vec::new, |first| related::between(around, last, first));
-        // What follows the hunk before belongs to its section.
+        // Lines that directly follow the previous hunk belong to its section.
         let (after, before) = before.split_at(continuing(&before, last));
         unchanged(after, added, out);
         let end = after.last().map_or(last, |(number, _)| *number);
@@ -50,7 +50,7 @@ fn piece(file: &Shown, piece: &Piece, picked: &Picked<'_>, out: &mut String) {
     unchanged(&beyond, added, out);
 }
 
-/// Counts the lines that directly follow the line `last`, one after the other; none if `last` is 0.
+/// Counts the consecutive lines that directly follow the line `last`. Returns 0 if `last` is 0.
 fn continuing(lines: &[(u32, &str)], last: u32) -> usize {
     match last {
         0 => 0,
@@ -58,8 +58,8 @@ fn continuing(lines: &[(u32, &str)], last: u32) -> usize {
     }
 }
 
-/// Appends lines outside of the hunks that are shown, with an ellipsis where lines between them are not. `added`: those
-/// that another part of the change adds.
+/// Appends lines outside the hunks of a chunk, with an ellipsis in place of omitted lines. `added` holds the numbers of
+/// lines that another part of the change adds.
 pub(super) fn unchanged(lines: &[(u32, &str)], added: Option<&BTreeSet<u32>>, out: &mut String) {
     let mut expected = lines.first().map_or(0, |(number, _)| *number);
     for (number, text) in lines {
@@ -72,7 +72,8 @@ pub(super) fn unchanged(lines: &[(u32, &str)], added: Option<&BTreeSet<u32>>, ou
     }
 }
 
-/// Appends the line that starts a file, its name alone, and a second one where something became of it.
+/// Appends the first line of a file, with only its name, and a second line if the file was added, deleted, renamed or
+/// similar.
 pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
     let entry = &file.change.entry;
     let _ = writeln!(out, "file: {}", file.name);
@@ -99,10 +100,11 @@ pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
     }
 }
 
-/// Appends the line that says what the lines from `start` on lie in: inside a hunk, what starts above in it.
+/// Appends the section line for the lines from `start`. Inside a hunk, the section is the last one that starts above in
+/// it.
 pub(super) fn section(file: &Shown, hunk: &ShownHunk, start: usize, out: &mut String) {
     let language = Language::of(file.path());
-    // Where all is removed, what is above is, too.
+    // If all lines of the hunk are removed, use the removed lines above.
     let is_gone = !hunk.lines.iter().any(|l| l.kind != LineKind::Removed);
     let side = |l: &&ShownLine| is_gone || l.kind != LineKind::Removed;
     let inside = hunk.lines[..start].iter().rev().take(LOOK_BACK).filter(side);

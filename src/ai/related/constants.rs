@@ -1,18 +1,19 @@
-//! Finds the definitions of constants by their text: grammars do not tell a constant from another assignment. Pure.
+//! Finds the definitions of constants in the text, because the grammars do not distinguish constants from other
+//! assignments. Pure.
 
 use std::ops::RangeInclusive;
 
-/// Lines of a definition that are shown.
+/// Lines of a definition, at most.
 const MAX_LINES: usize = 8;
 
-/// Returns true for a name that is written as a constant: `MAX_RETRIES`.
+/// Returns true if a name is written as a constant: `MAX_RETRIES`.
 pub(super) fn is_constant(name: &str) -> bool {
     let is_allowed = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
     let letters = name.bytes().filter(u8::is_ascii_uppercase).count();
     name.len() >= 3 && letters >= 2 && name.bytes().all(is_allowed) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Returns the lines, counted from 1, of the definitions of a name in a text.
+/// Returns the line ranges, counted from 1, of the definitions of a name in a text.
 pub(super) fn find(text: &str, name: &str) -> Vec<RangeInclusive<u32>> {
     let lines: Vec<&str> = text.lines().collect();
     let defined = (0..lines.len()).filter(|i| defines(lines[*i], name));
@@ -23,7 +24,7 @@ fn number(index: usize) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
 
-/// Returns the index of the last line of a definition: the one that closes the brackets that its first line opens.
+/// Returns the index of the last line of a definition: the line that closes the brackets that its first line opens.
 fn last(lines: &[&str], first: usize) -> usize {
     let mut depth = 0_i32;
     for (i, line) in lines[first..].iter().take(MAX_LINES).enumerate() {
@@ -35,8 +36,7 @@ fn last(lines: &[&str], first: usize) -> usize {
     (first + MAX_LINES - 1).min(lines.len() - 1)
 }
 
-/// Returns true if a line gives a name its value: an assignment with nothing but modifiers and a type before the name,
-/// or a macro.
+/// Returns true if a line defines a name: an assignment with only modifiers and a type before the name, or a macro.
 fn defines(line: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     for (at, _) in line.match_indices(name) {

@@ -1,21 +1,21 @@
-//! Picks the lines of a definition that say most about it. Pure.
+//! Selects the most informative lines of a definition. Pure.
 
 use super::touched::CONSTRUCTORS;
 use crate::symbols::{Definition, Kind};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
-/// A function with no more lines is shown whole.
+/// Lines of a function that is included in full, at most.
 const FUNCTION_LINES: u32 = 20;
-/// A type with no more lines is shown whole.
+/// Lines of a type that is included in full, at most.
 const TYPE_LINES: u32 = 30;
-/// Lines that are shown of a longer type without a constructor and without a field that the change names.
+/// Lines from the start of a longer type, if it has neither a constructor nor a field that the change names.
 const TYPE_START: u32 = 15;
-/// Lines with fields that the change names.
+/// Lines with fields that the change names, at most.
 const MAX_FIELDS: usize = 12;
-/// A word on more lines of a type is not the name of a field.
+/// Lines of a type with the same word, at most; a more frequent word is not the name of a field.
 const MAX_SAME: usize = 6;
-/// Keywords and the types of the languages themselves.
+/// Keywords, and built-in types.
 const BASIC: [&str; 72] = [
     "Array",
     "Boolean",
@@ -90,9 +90,9 @@ const BASIC: [&str; 72] = [
     "var",
     "void",
 ];
-/// Types with a number of bits in their name.
+/// Prefixes of types with a number of bits in their name.
 const SIZED: [&str; 6] = ["int", "uint", "i", "u", "f", "float"];
-/// Bytes of the shortest word.
+/// Bytes of a word, at least.
 const MIN_WORD: usize = 2;
 
 /// Returns the identifiers of a line.
@@ -101,10 +101,10 @@ pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     parts.filter(|word| word.len() >= MIN_WORD && !word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns the lines to show of a definition: all if it is short; else the signature, and of a type also the constructor
-/// and the fields that the change names.
+/// Returns the lines of a definition to include: all if it is short, or else the signature. For a type, also the
+/// constructor and the fields that the change names.
 ///
-/// `all`: the definitions of the file. `text`: its lines. `named`: identifiers of the change.
+/// `all` holds the definitions of the file, `text` its lines, and `named` the identifiers of the change.
 pub(super) fn head(
     d: &Definition,
     all: &[Definition],
@@ -136,7 +136,7 @@ pub(super) fn head(
     ranges(&shown)
 }
 
-/// Returns the lines of a type that have one of the words, where a field can be.
+/// Returns the lines of a type that contain one of the words and can define a field.
 fn fields(
     lines: RangeInclusive<u32>,
     text: &[&str],
@@ -156,7 +156,7 @@ fn fields(
     places.into_values().filter(|lines| lines.len() <= MAX_SAME).flatten().collect()
 }
 
-/// Returns true for keywords and types that every program uses: their lines say nothing about the change.
+/// Returns true for keywords and types that every program uses. Their lines are unrelated to the change.
 fn is_basic(word: &str) -> bool {
     BASIC.contains(&word) || SIZED.iter().any(|name| word.strip_prefix(name).is_some_and(is_size))
 }
@@ -165,12 +165,12 @@ fn is_size(rest: &str) -> bool {
     ["8", "16", "32", "64", "128", "8_t", "16_t", "32_t", "64_t"].contains(&rest)
 }
 
-/// Returns true if a line is likely a comment, or an attribute, in one of the languages that have symbols.
+/// Returns true if a line is likely a comment or an attribute in one of the languages with symbols.
 fn is_comment(line: &str) -> bool {
     ["//", "#", "*", "/*"].iter().any(|mark| line.trim_start().starts_with(mark))
 }
 
-/// Joins lines to ranges.
+/// Joins consecutive lines into ranges.
 fn ranges(lines: &BTreeSet<u32>) -> Vec<RangeInclusive<u32>> {
     let mut out: Vec<RangeInclusive<u32>> = Vec::new();
     for line in lines {
@@ -203,7 +203,7 @@ mod tests {
         let text = format!("type Context struct {{\n{fields}{rest}}}\n");
         assert_eq!(shown("a.go", &text, &["keys", "field3"]), [1..=1, 5..=5, 44..=44]);
         assert_eq!(shown("a.go", &text, &[]), [1..=15], "its start");
-        // A word that is everywhere is not the name of a field.
+        // A word that is frequent is not the name of a field.
         assert_eq!(shown("a.go", &text, &["int"]), [1..=15]);
     }
 

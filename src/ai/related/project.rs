@@ -1,6 +1,7 @@
-//! Which modules of imports belong to the packages of other projects, by the files and the manifests of the tree. Pure.
+//! Determines which imported modules belong to packages of other projects, from the files and manifests of the tree.
+//! Pure.
 //!
-//! In doubt, a module is the repository's own: what it imports is looked up by name, as before.
+//! In doubt, a module belongs to the repository, and the names that it exports are searched for in the tree.
 
 use crate::diff::RepoPath;
 use crate::symbols;
@@ -8,42 +9,43 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Manifests that are read.
+/// Manifests that are read, at most.
 const MOST: usize = 200;
-/// Bytes of a manifest.
+/// Bytes of a manifest, at most.
 const MOST_BYTES: usize = 256 << 10;
-/// First parts of package names of Java, which are domains.
+/// First components of Java packages, which are top-level domains.
 const DOMAINS: [&str; 14] = ["app", "ch", "cn", "co", "com", "de", "dev", "edu", "eu", "fr", "io", "me", "net", "org"];
-/// Words of the lines of a Gradle file that name packages of the project itself.
+/// Words that mark lines of a Gradle file as naming packages of the project itself.
 const OWN_LINES: [&str; 5] = ["group", "namespace", "applicationId", "mainClass", "package"];
 
 /// The packages of the tree and of other projects.
 #[derive(Debug, Default)]
 pub(super) struct Project {
-    /// The names of folders, and of files up to the first dot.
+    /// Names of folders, and names of files up to the first dot.
     parts: HashSet<Vec<u8>>,
-    /// Folders with files of Java or Kotlin.
+    /// Folders with Java or Kotlin files.
     packages: BTreeSet<Vec<u8>>,
     node: Packages,
     rust: Packages,
-    /// The names of Python projects.
+    /// Names of Python projects.
     python: HashSet<String>,
-    /// Files of Python without `.py`, and their folders, from the top of the tree; empty: the top is a package itself.
+    /// Paths of Python files without `.py`, and their folders, relative to the root of the tree. Empty string if the
+    /// root is a package itself.
     modules: HashSet<Vec<u8>>,
-    /// Manifests that say which folder a package of Python is in.
+    /// Text of manifests that map Python packages to folders.
     mappings: String,
-    /// The prefixes of namespaces of PHP; `None`: any namespace can be of the tree.
+    /// Prefixes of PHP namespaces. `None` if any namespace can belong to the tree.
     namespaces: Option<Vec<String>>,
-    /// The lines of Gradle files that can name dependencies.
+    /// Lines of Gradle files that can name dependencies.
     gradle: String,
-    /// The modules of Go of the tree.
+    /// Go modules of the tree.
     go: Vec<String>,
-    /// Folders with files of Go.
+    /// Folders with Go files.
     go_folders: BTreeSet<Vec<u8>>,
     known: RefCell<HashMap<(Family, String), bool>>,
 }
 
-/// Packages by name, of the tree and of others.
+/// Package names of the tree and of other projects.
 #[derive(Debug, Default)]
 struct Packages {
     own: HashSet<String>,
@@ -56,7 +58,7 @@ impl Packages {
     }
 }
 
-/// Languages that find modules in the same way.
+/// Languages with the same module resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Family {
     C,
@@ -88,7 +90,7 @@ impl Family {
 }
 
 impl Project {
-    /// Reads the manifests of a tree. `read` returns the text of a file.
+    /// Reads the manifests of a tree. `read` returns the content of a file.
     pub(super) fn new(paths: &[RepoPath], mut read: impl FnMut(&RepoPath) -> Option<Vec<u8>>) -> Self {
         let mut project = Self::default();
         for path in paths {
@@ -171,7 +173,7 @@ impl Project {
                     let has = |key: &str| value.get(key).is_some();
                     match (has("path"), has("workspace")) {
                         (true, _) => self.rust.own.insert(crate_name(name)),
-                        // The table of the workspace says where it is.
+                        // The table of the workspace contains the source.
                         (false, true) => false,
                         (false, false) => self.rust.foreign.insert(crate_name(name)),
                     };
@@ -185,7 +187,7 @@ impl Project {
         let mut prefixes = Vec::new();
         for autoload in [&manifest["autoload"], &manifest["autoload-dev"]] {
             if is_open(autoload) {
-                // Any namespace: no later manifest takes that back.
+                // Any namespace is possible, whatever later manifests contain.
                 prefixes.push(String::new());
             }
             let names = autoload["psr-4"].as_object().into_iter().flatten();
@@ -196,7 +198,7 @@ impl Project {
         }
     }
 
-    /// Adds the module of a `go.mod`, and those that it replaces by folders.
+    /// Adds the module of a `go.mod`, and the modules that it replaces with local folders.
     fn add_go(&mut self, text: &str) {
         for line in text.lines().map(str::trim) {
             if let Some(module) = line.strip_prefix("module ") {
@@ -216,7 +218,7 @@ impl Project {
         }
     }
 
-    /// Reads `pyproject.toml`, `setup.py` or `setup.cfg`.
+    /// Parses `pyproject.toml`, `setup.py` or `setup.cfg`.
     fn add_python(&mut self, text: &str) {
         for line in text.lines() {
             let line = line.trim_start().strip_prefix("name").map(str::trim_start);
@@ -262,14 +264,14 @@ impl Project {
         self.parts.contains(name.as_bytes())
     }
 
-    /// Returns true if nothing in the tree has the name of a package, in whatever folder the tree keeps its packages.
+    /// Returns true if the tree contains nothing with the name of a package, in any folder.
     fn is_foreign_python(&self, module: &str) -> bool {
         let top = module.split('.').next().unwrap_or_default();
         let is_own = self.python.contains(&top.to_ascii_lowercase()) || self.mappings.contains(top);
         !top.is_empty() && !self.has_part(top) && !is_own && !self.has_rest(module)
     }
 
-    /// Returns true if the top of the tree can be a folder of a package, as that of a collection of Ansible is.
+    /// Returns true if the root of the tree can be a folder inside the package, as in an Ansible collection.
     fn has_rest(&self, module: &str) -> bool {
         let mut rest = module;
         while let Some((_, after)) = rest.split_once('.') {
@@ -281,19 +283,19 @@ impl Project {
         self.modules.contains(&b""[..])
     }
 
-    /// Returns true for a dependency from elsewhere. Aliases of compilers and bundlers are not dependencies.
+    /// Returns true for an external dependency. Aliases of compilers and bundlers are not dependencies.
     fn is_foreign_node(&self, module: &str) -> bool {
         let mut parts = module.split('/');
         let first = parts.next().unwrap_or_default();
         match parts.next().filter(|_| first.starts_with('@')) {
             Some(second) => self.node.is_foreign(&format!("{first}/{second}")),
-            // A bundler can find a folder of the tree by the name of a module of Node.js.
+            // A bundler can resolve the name of a Node.js module to a folder of the tree.
             None if symbols::is_of_node(module) => module.starts_with("node:") || !self.has_part(first),
             None => self.node.is_foreign(first),
         }
     }
 
-    /// Returns true for the standard library, and for modules of which the tree has no part: neither their source nor a copy.
+    /// Returns true for the standard library, and for modules whose source or copy is not in the tree.
     fn is_foreign_go(&self, module: &str) -> bool {
         let is_part = |own: &String| {
             module.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -313,7 +315,7 @@ impl Project {
         name.contains('\\') && !prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())) && !is_folder()
     }
 
-    /// Returns true if no folder is named like a package, in a tree that has such folders at all.
+    /// Returns true if the folders of the tree have package names, and none has the name of this package.
     fn is_foreign_java(&self, module: &str) -> bool {
         let is_domain = |folder: &Vec<u8>| {
             folder.split(|b| *b == b'/').any(|part| DOMAINS.iter().any(|domain| domain.as_bytes() == part))
@@ -322,8 +324,8 @@ impl Project {
         !package.is_empty() && self.packages.iter().any(is_domain) && !self.has_package(&package)
     }
 
-    /// Returns true if a build file names the group of a package and no folder is named like a part of it: files of Kotlin can
-    /// leave out the first folders of their packages.
+    /// Returns true if a build file names the group of a package, and no folder is named like a part of the package.
+    /// Folders of Kotlin files can omit the first components of their packages.
     fn is_foreign_kotlin(&self, module: &str) -> bool {
         let package = package_of(module);
         let [first, second, ..] = package.as_slice() else { return false };
@@ -333,19 +335,19 @@ impl Project {
         is_named && (1..=package.len()).all(|n| !self.has_package(&package[package.len() - n..]))
     }
 
-    /// Returns true if a folder with files of Java or Kotlin ends with the parts of a package.
+    /// Returns true if a folder with Java or Kotlin files ends with the components of a package.
     fn has_package(&self, package: &[&str]) -> bool {
         let path = package.join("/");
         self.packages.iter().any(|folder| ends_with(folder, path.as_bytes()))
     }
 }
 
-/// Returns true if the last parts of the path of a folder are these.
+/// Returns true if the path of a folder ends with these components.
 fn ends_with(folder: &[u8], parts: &[u8]) -> bool {
     folder.strip_suffix(parts).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
 }
 
-/// Returns the parts of the package in the path of a class or of its member, by the usual way to write them.
+/// Returns the package components in the qualified name of a class or member, by the usual capitalization.
 fn package_of(module: &str) -> Vec<&str> {
     let parts: Vec<&str> = module.split('.').collect();
     let is_class = |part: &&str| part.starts_with(|c: char| c.is_uppercase());
@@ -353,7 +355,7 @@ fn package_of(module: &str) -> Vec<&str> {
     parts[..end].to_vec()
 }
 
-/// Returns the name by which code knows a crate.
+/// Returns the name of a crate in code.
 fn crate_name(name: &str) -> String {
     name.replace('-', "_")
 }
@@ -378,7 +380,7 @@ fn is_manifest(path: &RepoPath) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns which modules are foreign to a file of a tree with these files.
+    /// Returns the modules that are foreign to a file, in a tree with these files.
     fn foreign(files: &[(&str, &str)], file: &str, modules: &[&str]) -> Vec<String> {
         let mut paths: Vec<RepoPath> = files.iter().map(|(path, _)| RepoPath::from(*path)).collect();
         paths.push(RepoPath::from(file));

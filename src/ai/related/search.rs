@@ -1,4 +1,4 @@
-//! Searches the tree for the definitions of used names, and for the calls and tests of changed ones.
+//! Searches the tree for the definitions of used names, and for calls and tests of changed ones.
 
 use super::constants;
 use super::head::head;
@@ -18,94 +18,94 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Files that are searched for names.
+/// Files that are searched for names, at most.
 const MAX_SEARCHED: usize = 6_000;
-/// Bytes that are searched.
+/// Bytes that are searched, at most.
 const MAX_BYTES: usize = 64 << 20;
-/// Files that are parsed.
+/// Files that are parsed, at most.
 const MAX_PARSED: usize = 300;
-/// Bytes of the files that are parsed.
+/// Bytes of the parsed files, at most.
 const MAX_PARSED_BYTES: usize = 8 << 20;
-/// The longest time of a search. The other limits come first, so that the same tree gives the same prompt on a machine
-/// under load.
+/// Timeout of a search. The other limits are reached first, so that the prompt for a tree does not depend on the load
+/// of the machine.
 const TIME: Duration = Duration::from_secs(20);
-/// Uses of changed names in one file that are looked at.
+/// Uses of changed names in one file that are evaluated, at most.
 const MAX_HITS: usize = 500;
-/// Call sites of one name.
+/// Call sites of one name, at most.
 const MAX_CALLS: usize = 10;
-/// Uses of one name that can be of something else, of these at most.
+/// Uncertain uses of one name, at most.
 const MAX_LOOSE: usize = 3;
-/// Tests of one name.
+/// Tests of one name, at most.
 const MAX_TESTS: usize = 3;
-/// Overrides of one method.
+/// Overrides of one method, at most.
 const MAX_OVERRIDES: usize = 10;
-/// A name with more definitions is too common: none of them is known to be the right one.
+/// Definitions of one name, at most. A name with more is too common to know which definition is meant.
 const MAX_DEFINITIONS: usize = 3;
 /// Lines before and after a call.
 const NEAR_CALL: u32 = 3;
-/// A function with no more lines is shown whole around a call.
+/// Lines of a function that is included in full around a call, at most.
 const CALLER_LINES: u32 = 12;
-/// Lines that are shown of a test.
+/// Lines of a test, at most.
 const TEST_LINES: u32 = 25;
 
 /// A definition or a use that the search found.
 struct Hit {
     path: RepoPath,
-    /// In order, not overlapping.
+    /// Line ranges in order, not overlapping.
     lines: Vec<RangeInclusive<u32>>,
-    /// The name that an import gives to what is used; empty: the same.
+    /// Alias that an import gives to the name; empty if it has none.
     alias: String,
-    /// The function that contains a use, or the type that an override is a member of.
+    /// Function that contains a use, or type that an override is a member of.
     inside: String,
-    /// Of the definition of a function.
+    /// Signature of a function definition.
     signature: Option<RangeInclusive<u32>>,
-    /// The type that a definition is a member of; empty: none.
+    /// Type that a definition is a member of; empty if it has none.
     owner: String,
-    /// The modules that the qualifier of a use belongs to.
+    /// Modules that the qualifier of a use belongs to.
     qualified: Option<BTreeSet<String>>,
-    /// A use that means a definition of the same file.
+    /// True for a use that refers to a definition in the same file.
     is_own: bool,
-    /// The line of the use, or the first line of the definition.
+    /// Line of the use, or first line of the definition.
     line: u32,
     is_test: bool,
-    /// [`Usage::Mention`] also for a use outside of functions.
+    /// Kind of the use. A use outside functions is also a [`Usage::Mention`].
     usage: Usage,
     file: Rc<Source>,
 }
 
-/// What else a file names.
+/// Names in a file that help to resolve its uses.
 #[derive(Default)]
 struct Source {
     imports: BTreeSet<String>,
     /// As in [`Symbols`].
     standard: BTreeSet<String>,
-    /// As in [`Symbols`], of the changed names.
+    /// As in [`Symbols`], for the changed names.
     modules: HashMap<String, BTreeSet<String>>,
-    /// The owners of changed members that it mentions.
+    /// Owners of changed members that the file mentions.
     owners: HashSet<String>,
 }
 
 impl Source {
-    /// Returns true if a name in this file is likely the one that a changed file defines.
+    /// Returns true if a name in this file likely refers to the definition in a changed file.
     fn may_mean(&self, changed: &Changed, own: &RepoPath) -> bool {
         self.imports.contains(&changed.name)
             || self.owners.contains(&changed.owner)
             || changed.owner.is_empty() && self.imports.contains(&stem(own))
     }
 
-    /// Returns true if a name in this file is the one of the standard library, and not that of a changed file.
+    /// Returns true if a name in this file refers to the standard library and not to a changed file.
     fn means_standard(&self, name: &str, own: &RepoPath) -> bool {
         self.standard.contains(name) && !names_file(&self.imports, own)
     }
 }
 
-/// Returns true if a file with these symbols can import what another file defines: it names that file or one of its folders,
-/// which can export what its files define.
+/// Returns true if a file with these symbols can import definitions of another file: its imports name that file, or one
+/// of its folders, which can re-export them.
 pub(in crate::ai) fn imports(symbols: &Symbols, path: &RepoPath) -> bool {
     names_file(&symbols.imports, path)
 }
 
-/// Returns true if one of the names of imports is that of a file or of one of its folders.
+/// Returns true if the imports contain the name of a file or of one of its folders.
 fn names_file(imports: &BTreeSet<String>, path: &RepoPath) -> bool {
     let mut folders: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
     folders.pop();
@@ -113,7 +113,7 @@ fn names_file(imports: &BTreeSet<String>, path: &RepoPath) -> bool {
     imports.contains(&stem(path)) || folders.into_iter().any(is_named)
 }
 
-/// Returns the name by which imports know a file: without its extension, or that of the folder.
+/// Returns the name of a file in imports: its name without the extension, or the name of its folder.
 pub(in crate::ai) fn stem(path: &RepoPath) -> String {
     let name = String::from_utf8_lossy(path.file_name()).into_owned();
     let stem = name.split('.').next().unwrap_or_default();
@@ -124,22 +124,22 @@ pub(in crate::ai) fn stem(path: &RepoPath) -> String {
     String::from_utf8_lossy(folder).into_owned()
 }
 
-/// What the search found, by name.
+/// Hits of the search, by name.
 #[derive(Default)]
 struct Hits {
     definitions: HashMap<String, Vec<Hit>>,
     uses: HashMap<String, Vec<Hit>>,
-    /// Functions with the name of a changed one that are members of a type.
+    /// Functions that are members of a type and have the name of a changed one.
     members: HashMap<String, Vec<Hit>>,
-    /// The types that a type extends or implements.
+    /// Types that a type extends or implements.
     bases: HashMap<String, BTreeSet<String>>,
-    /// Uses that were not kept: one file has more than [`MAX_HITS`], or the search ended at a limit.
+    /// True if uses are missing: a file has more than [`MAX_HITS`], or the search reached a limit.
     is_cut: bool,
     unread: Unread,
 }
 
 impl Hits {
-    /// Returns the types that extend or implement a type, directly or through others.
+    /// Returns the types that extend or implement a type, directly or indirectly.
     fn subtypes(&self, base: &str) -> HashSet<String> {
         let mut known = HashSet::from([base.to_owned()]);
         loop {
@@ -155,7 +155,7 @@ impl Hits {
     }
 }
 
-/// What the search found, for the prompt.
+/// Results of the search for the prompt.
 pub(super) struct Found {
     pub(super) excerpts: Vec<Excerpt>,
     pub(super) beyond: Vec<Beyond>,
@@ -163,15 +163,15 @@ pub(super) struct Found {
     pub(super) unread: Unread,
 }
 
-/// The names of a change.
+/// The names that are searched for.
 struct Wanted<'t> {
     changed: HashSet<&'t str>,
-    /// The types that changed names are members of.
+    /// Types that changed names are members of.
     owners: HashSet<&'t str>,
-    /// Functions and types whose definitions are looked up.
+    /// Functions and types whose definitions are searched for.
     used: HashSet<&'t str>,
     constants: HashSet<&'t str>,
-    /// The identifiers of added lines.
+    /// Identifiers of added lines.
     words: HashSet<&'t str>,
 }
 
@@ -226,7 +226,7 @@ pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Found
                 Need::Nearby => builder.definition(Why::Nearby, file, used, &hits),
             }
         }
-        // A new file has no uses that it could break, and its part shows its own.
+        // A new file cannot break existing uses, and its own uses are in its chunk.
         let is_new = group.files[file].change.entry.old.is_none();
         for changed in touched.changed.iter().filter(|_| !is_new) {
             builder.overrides(file, changed, &hits);
@@ -291,14 +291,14 @@ impl Unread {
     }
 }
 
-/// Returns the symbols of a changed file, if this is its text.
+/// Returns the symbols of a changed file, if `text` is its content.
 fn known<'g>(group: &'g Group, path: &RepoPath, text: &[u8]) -> Option<&'g Symbols> {
     let file = group.files.iter().find(|f| f.path() == path)?;
     let is_same = file.change.text()?.new.whole() == Some(text);
     file.symbols.new.as_deref().filter(|_| is_same)
 }
 
-/// Returns the files in which names of the change can occur, the nearest first, and true if there are more.
+/// Returns the files in which names of the change can occur, the nearest first, and true if more files were omitted.
 fn nearest<'p>(group: &Group, paths: &'p [RepoPath]) -> (Vec<&'p RepoPath>, bool) {
     let changed: Vec<&RepoPath> = group.files.iter().map(|f| f.path()).collect();
     let may_share = |path: &&RepoPath| changed.iter().any(|c| symbols::share_names(c, path));
@@ -312,7 +312,7 @@ fn nearest<'p>(group: &Group, paths: &'p [RepoPath]) -> (Vec<&'p RepoPath>, bool
     (near.into_iter().take(MAX_SEARCHED).map(|(_, path)| path).collect(), is_cut)
 }
 
-/// Counts the folders that are between two files.
+/// Returns the number of folders between two files.
 pub(in crate::ai) fn distance(one: &RepoPath, other: &RepoPath) -> usize {
     let folders = |path: &RepoPath| {
         let mut parts: Vec<Vec<u8>> = path.as_bytes().split(|b| *b == b'/').map(<[u8]>::to_vec).collect();
@@ -324,7 +324,7 @@ pub(in crate::ai) fn distance(one: &RepoPath, other: &RepoPath) -> usize {
     one.len() + other.len() - 2 * common
 }
 
-/// Returns true if one of the names occurs as a word.
+/// Returns true if one of the names occurs as a whole word.
 fn mentions(finder: &AhoCorasick, text: &[u8]) -> bool {
     let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     finder
@@ -379,7 +379,7 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     for d in symbols.definitions.iter().filter(|d| !d.bases.is_empty()) {
         hits.bases.entry(d.name.clone()).or_default().extend(d.bases.iter().cloned());
     }
-    // A name that a file imports under another name can also be a definition of its own.
+    // A name that a file imports under an alias can also be a definition in this file.
     let is_defined =
         |name: &str| symbols.renamed.values().any(|n| n == name) && symbols.definitions.iter().any(|d| d.name == name);
     let is_changed = |u: &&Use| {
@@ -410,7 +410,8 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
     }
 }
 
-/// Returns true if a use means a function or type that its own file defines, where other files' names need an import.
+/// Returns true if a use refers to a function or type of its own file, in a language where names of other files need an
+/// import.
 fn is_own(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
     symbols::has_own_names(path)
         && symbol.qualifier.is_empty()
@@ -423,7 +424,7 @@ fn modules(symbols: &Symbols, wanted: &Wanted<'_>) -> HashMap<String, BTreeSet<S
     names.map(|(name, modules)| ((*name).to_owned(), modules.clone())).collect()
 }
 
-/// Returns the owners of changed members that the code of a file names. A comment does not count.
+/// Returns the owners of changed members that the code of a file names, ignoring comments.
 fn owners(symbols: &Symbols, wanted: &Wanted<'_>) -> HashSet<String> {
     let uses = symbols.uses.iter().chain(&symbols.mentions).map(|u| symbols.original(&u.name));
     let imports = symbols.imports.iter().map(String::as_str);
@@ -431,7 +432,7 @@ fn owners(symbols: &Symbols, wanted: &Wanted<'_>) -> HashSet<String> {
     uses.chain(imports).chain(bases).filter(|name| wanted.owners.contains(name)).map(str::to_owned).collect()
 }
 
-/// Returns the lines to show of a call: those around it, or its test.
+/// Returns the lines to include for a call: its surroundings, its short caller, or its test.
 fn call(line: u32, function: Option<&Definition>, is_test: bool) -> RangeInclusive<u32> {
     let whole = function.map_or(1..=u32::MAX, |f| f.lines.clone());
     let near = |lines: u32| line.saturating_sub(lines).max(*whole.start())..=(line + lines).min(*whole.end());
@@ -449,13 +450,13 @@ struct Builder<'g, 't, 'r> {
     wanted: Wanted<'g>,
     excerpts: Vec<Excerpt>,
     beyond: Vec<Beyond>,
-    /// Positions in `excerpts`, by the changed file that they are about and their own first line.
+    /// Positions in `excerpts`, by the changed file that they are about, their path and their first line.
     shown: HashMap<(usize, RepoPath, u32), usize>,
-    /// Read once it matters.
+    /// Packages of the tree, read when they are first needed.
     project: OnceCell<Project>,
 }
 
-/// What an excerpt is about.
+/// The subject of an excerpt.
 struct About<'n> {
     why: Why,
     file: usize,
@@ -466,12 +467,12 @@ struct About<'n> {
 }
 
 impl Builder<'_, '_, '_> {
-    /// Returns true if a file imports a name from packages of other projects only: the tree does not define it.
+    /// Returns true if a file imports a name only from packages of other projects, so that the tree does not define it.
     fn is_foreign(&self, file: &RepoPath, modules: Option<&BTreeSet<String>>) -> bool {
         modules.is_some() && self.project().are_foreign(file, modules)
     }
 
-    /// Returns true if each use of a name has a module or type of another project before it: `requests.get()`.
+    /// Returns true if each use of a name is qualified by a module or type of another project: `requests.get()`.
     fn is_of_others(&self, file: usize, used: &Used) -> bool {
         let file = &self.group.files[file];
         let Some(symbols) = file.symbols.new.as_deref().filter(|_| !used.sites.is_empty()) else { return false };
@@ -485,12 +486,12 @@ impl Builder<'_, '_, '_> {
         })
     }
 
-    /// Adds the definitions of the file itself that its change uses.
+    /// Adds the definitions in the file itself that its change uses.
     fn own(&mut self, file: usize, touched: &Touched) {
         let path = self.group.files[file].path().clone();
         let Ok(text) = self.tree.text(&path) else { return };
         let lines: Vec<&str> = text.lines().collect();
-        // A name that is imported under another name is defined elsewhere.
+        // A name that is imported under an alias is defined elsewhere.
         let used = touched.used.iter().filter(|used| used.alias.is_empty() && !self.is_of_others(file, used));
         for used in used.collect::<Vec<_>>() {
             let is_nearby = used.need == Need::Nearby;
@@ -513,7 +514,7 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// Adds the definition of a constant: the one of the file itself, or else the nearest ones.
+    /// Adds the definition of a constant: in the file itself, or else the nearest ones.
     fn constant(&mut self, file: usize, used: &Used, touched: &Touched, hits: &Hits) {
         let own = self.group.files[file].path();
         let here = hits.definitions.get(&used.name).into_iter().flatten().filter(|hit| hit.path == *own);
@@ -529,8 +530,8 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// Adds the definition of a used name, if there are few of that name. Of several, those in files that the changed one
-    /// imports are the likely ones.
+    /// Adds the definitions of a used name, if there are few. Of several, prefers those in files that the changed file
+    /// imports.
     fn definition(&mut self, why: Why, file: usize, used: &Used, hits: &Hits) {
         let own = self.group.files[file].path();
         let Some(all) = hits.definitions.get(&used.name).filter(|_| !self.is_of_others(file, used)) else { return };
@@ -538,11 +539,11 @@ impl Builder<'_, '_, '_> {
         if !is_renamed && all.iter().any(|hit| hit.path == *own) {
             return;
         }
-        // Of what only unchanged lines call, functions are enough.
+        // For calls in unchanged lines only, functions are enough.
         let is_kind = |hit: &&Hit| why != Why::Nearby || hit.signature.is_some();
         let mut all: Vec<&Hit> =
             all.iter().filter(|hit| symbols::share_names(own, &hit.path)).filter(is_kind).collect();
-        // Programs do not call tests.
+        // Production code does not call tests.
         let may_be_test = rules::is_test_path(own.as_bytes()) && all.iter().all(|hit| hit.is_test);
         all.retain(|hit| may_be_test || !hit.is_test);
         all.sort_by_key(|hit| distance(own, &hit.path));
@@ -566,7 +567,7 @@ impl Builder<'_, '_, '_> {
             }
         }
         if all.len() > MAX_DEFINITIONS {
-            // Of many, those in the same folder are the likely ones.
+            // Of many definitions, prefer those in the same folder.
             all.retain(|hit| distance(own, &hit.path) == 0);
         }
         if all.len() > MAX_DEFINITIONS {
@@ -581,7 +582,7 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// Adds the methods of subtypes that have the name of a changed method. Types are compared by name.
+    /// Adds the methods of subtypes with the name of a changed method. Types are compared by name.
     fn overrides(&mut self, file: usize, changed: &Changed, hits: &Hits) {
         let Some(all) = hits.members.get(&changed.name).filter(|_| !changed.owner.is_empty()) else { return };
         let own = self.group.files[file].path().clone();
@@ -598,7 +599,7 @@ impl Builder<'_, '_, '_> {
         self.leave(file, changed, Why::Override, count);
     }
 
-    /// Counts what is not kept about a changed name.
+    /// Records the number of omitted excerpts for a changed name.
     fn leave(&mut self, file: usize, changed: &Changed, why: Why, count: usize) {
         if count > 0 {
             let (name, hunks) = (changed.name.clone(), changed.hunks.clone());
@@ -606,11 +607,11 @@ impl Builder<'_, '_, '_> {
         }
     }
 
-    /// Adds the uses and the tests of a changed name.
+    /// Adds the uses and tests of a changed name.
     fn uses(&mut self, file: usize, changed: &Changed, hits: &Hits) {
         let own = self.group.files[file].path().clone();
         let Some(all) = hits.uses.get(&changed.name) else { return };
-        // Of a name with several definitions, only uses nearby are likely of this one.
+        // If a name has many definitions, only nearby uses likely refer to this one.
         let is_common = hits.definitions.get(&changed.name).is_some_and(|d| d.len() > MAX_DEFINITIONS);
         let is_distinct = is_distinct(&changed.name);
         let is_loose = |hit: &Hit| {
@@ -633,7 +634,7 @@ impl Builder<'_, '_, '_> {
             .filter(|hit| hit.path == own || !self.is_foreign(&hit.path, hit.file.modules.get(&changed.name)))
             .filter(|hit| !self.is_foreign(&hit.path, hit.qualified.as_ref()))
             .filter(|hit| hit.path == own || !hit.is_own)
-            // Programs do not call tests.
+            // Production code does not call tests.
             .filter(|hit| hit.is_test || !rules::is_test_path(own.as_bytes()))
             .collect();
         for (are_tests, most) in [(false, MAX_CALLS), (true, MAX_TESTS)] {
@@ -651,14 +652,14 @@ impl Builder<'_, '_, '_> {
                 let about = About { why, file, hunks, name: &changed.name, alias: &hit.alias };
                 self.push(&about, &hit.path, &hit.lines, &hit.inside);
             }
-            // Those in hunks are part of the change.
+            // Do not count lines in hunks, because they are part of the change.
             let count = sure[kept..].iter().filter(|hit| !self.is_in_hunk(hit)).count();
             self.leave(file, changed, if are_tests { Why::Test } else { Why::Call }, count);
         }
     }
 
-    /// Sorts uses: those that no hunk shows, tests that have the name in their own, files that import it, calls, and the
-    /// nearest come first; one of each file before the second ones.
+    /// Sorts uses. First come those outside hunks, then tests with the name in their own name, calls, uses in files
+    /// that import the name, and the nearest. One use of each file comes before the second ones.
     fn ranked<'h>(&self, own: &RepoPath, changed: &Changed, mut hits: Vec<&'h Hit>) -> Vec<&'h Hit> {
         let name = plain(&changed.name);
         hits.sort_by_cached_key(|hit| {
@@ -717,8 +718,8 @@ impl Builder<'_, '_, '_> {
         self.shown.insert(key, at);
     }
 
-    /// Adds the lines of a use to those of another one that is next to it in the same function. Returns the position of
-    /// that one, if there is one.
+    /// Merges the lines of a use into an adjacent excerpt of the same function. Returns the position of this excerpt,
+    /// if there is one.
     fn extend(&mut self, new: &Excerpt, text: &[&str]) -> Option<usize> {
         let (first, last) = new.ends();
         let is_beside = |old: &Excerpt| {
@@ -737,7 +738,7 @@ impl Builder<'_, '_, '_> {
         Some(at)
     }
 
-    /// Returns true if a hunk shows the line already.
+    /// Returns true if a hunk contains the line.
     fn is_in_hunk(&self, hit: &Hit) -> bool {
         let file = self.group.files.iter().find(|f| *f.path() == hit.path);
         let mut lines = file.into_iter().flat_map(|f| &f.hunks).flat_map(|h| &h.lines);
@@ -745,19 +746,20 @@ impl Builder<'_, '_, '_> {
     }
 }
 
-/// Returns the types before the uses of a name, as they are defined; empty: there are other uses.
+/// Returns the original names of the types that qualify the uses of a name. Returns an empty set if a use has no such
+/// qualifier.
 fn types_before<'s>(symbols: &'s Symbols, used: &'s Used) -> BTreeSet<&'s str> {
     let is_type = |site: &Use| site.qualifier.starts_with(|c: char| c.is_uppercase());
     let are_types = used.sites.iter().all(is_type);
     used.sites.iter().filter(|_| are_types).map(|site| symbols.original(&site.qualifier)).collect()
 }
 
-/// Returns a name without the marks and capitals in which the name of a test and that of its subject differ.
+/// Returns a name in lower case and without punctuation, to compare the name of a test with its subject.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Puts the first hit of each file before the second ones.
+/// Moves the first hit of each file before the other hits.
 fn one_a_file_first<'h>(hits: impl Iterator<Item = &'h Hit>) -> Vec<&'h Hit> {
     let (mut first, mut rest) = (Vec::new(), Vec::new());
     let mut seen: HashSet<&RepoPath> = HashSet::new();

@@ -1,4 +1,5 @@
-//! What the change of a file touches: the functions around its hunks, the names that it defines and those that it uses.
+//! Determines the parts of a file that a change touches: the functions around its hunks, and the names that it defines
+//! or uses.
 
 use super::constants::is_constant;
 use super::head::words;
@@ -9,22 +10,22 @@ use crate::symbols::{Definition, Kind, Symbols, Usage, Use};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
-/// A function or type with no more lines is shown whole.
+/// Lines of a function or type that is included in full, at most.
 const WHOLE: u32 = 120;
-/// A file with no more lines is shown whole.
+/// Lines of a file that is included in full, at most.
 const WHOLE_FILE: usize = 100;
-/// Lines before and after a changed line that are shown of a longer function.
+/// Lines before and after a changed line that are included of a longer function.
 const AROUND: u32 = 25;
-/// Names that one file's change uses, at most.
+/// Names that the change of one file uses, at most.
 const MAX_USED: usize = 48;
-/// Uses of one name whose qualifiers are looked at, at most.
+/// Uses of one name whose qualifiers are evaluated, at most.
 const MAX_SITES: usize = 50;
-/// Names that only unchanged lines around the changed ones call, at most.
+/// Names that only unchanged lines near the changed ones call, at most.
 const MAX_NEARBY: usize = 24;
-/// Names of constructors: callers use the name of the type.
+/// Names of constructors. Callers use the name of the type instead.
 pub(super) const CONSTRUCTORS: [&str; 5] = ["__init__", "constructor", "initialize", "__construct", "new"];
-/// Names that the containers, strings and streams of most languages have: a definition of the same name is likely
-/// another one.
+/// Names that the containers, strings and streams of most languages have. A definition with such a name is likely
+/// unrelated.
 const COMMON: &[&str] = &[
     "add",
     "all",
@@ -141,27 +142,27 @@ const COMMON: &[&str] = &[
     "write",
     "zip",
 ];
-/// Names of fewer bytes say too little to be searched for.
+/// Bytes of a name that is searched for, at least.
 const MIN_NAME: usize = 3;
 
-/// What a change touches.
+/// The parts of a file that a change touches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Lines of the new side to show, in order and not overlapping.
+    /// Lines on the new side to include, in order and not overlapping.
     pub(super) spans: Vec<Span>,
-    /// Those of them that are signatures of the functions and tests around changed lines.
+    /// Lines of the spans that are signatures of the functions and tests around changed lines.
     pub(super) signatures: BTreeSet<u32>,
-    /// What the changed lines define, or contain a part of.
+    /// Definitions that contain changed lines.
     pub(super) changed: Vec<Changed>,
-    /// Names whose definitions say more about added lines.
+    /// Names whose definitions help to understand added lines.
     pub(super) used: Vec<Used>,
-    /// The identifiers of added lines.
+    /// Identifiers of added lines.
     pub(super) words: HashSet<String>,
-    /// The definitions of the new side that [`Touched::spans`] does not show.
+    /// Definitions on the new side that [`Touched::spans`] does not contain.
     pub(super) own: Vec<Definition>,
 }
 
-/// Lines of the file itself.
+/// Lines of the changed file itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) file: usize,
@@ -176,39 +177,39 @@ pub(super) struct Changed {
     pub(super) name: String,
     /// From the first hunk that changes it to the last one.
     pub(super) hunks: RangeInclusive<usize>,
-    /// The definition is removed, or its signature is changed: callers may break.
+    /// True if the definition is removed or its signature changes, so that callers may break.
     pub(super) breaks: bool,
-    /// The uses that are likely of this definition.
+    /// The uses that likely refer to this definition.
     pub(super) reach: Reach,
-    /// The type that it is a member of; empty: none.
+    /// Type that it is a member of; empty if it has none.
     pub(super) owner: String,
 }
 
-/// Where a changed name is used.
+/// The scope in which uses of a changed name are searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// It is defined in a function: within these lines of the file.
+    /// These lines of the file: the definition is inside a function.
     Lines(u32, u32),
-    /// Many things have this name. In other files, it is looked for where its owner is named.
+    /// Uses in other files only if the file names the owner, because the name is common.
     Owner,
     Everywhere,
 }
 
-/// A name whose definition is looked up.
+/// A name whose definition is searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Used {
-    /// The name at the definition.
+    /// Name in the definition.
     pub(super) name: String,
-    /// The name that an import of the file gives to it; empty: the same.
+    /// Alias that an import of the file gives to it; empty if it has none.
     pub(super) alias: String,
     /// From the first hunk that uses it to the last one.
     pub(super) hunks: RangeInclusive<usize>,
     pub(super) need: Need,
-    /// The uses, as far as each can have a qualifier; empty: there are others.
+    /// Uses that can have a qualifier; empty if there are other uses.
     pub(super) sites: Vec<Use>,
 }
 
-/// Why a definition is looked up.
+/// The reason why a definition is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     /// An added line calls it, or names it as a type.
@@ -217,26 +218,26 @@ pub(super) enum Need {
     Owner,
     /// An added line names it, and it is written as a constant.
     Constant,
-    /// Only unchanged lines around the changed ones call it.
+    /// Only unchanged lines near the changed ones call it.
     Nearby,
 }
 
 impl Used {
-    /// Makes the use of a name in a file with these symbols.
+    /// Builds the use of a name in a file with these symbols.
     fn of(symbols: &Symbols, name: &str, hunk: usize, need: Need) -> Self {
         let original = symbols.original(name);
         let alias = if original == name { String::new() } else { name.to_owned() };
         Self { name: original.to_owned(), alias, hunks: hunk..=hunk, need, sites: Vec::new() }
     }
 
-    /// Returns the name by which the file knows it.
+    /// Returns the name that the file uses for it.
     pub(super) fn in_file(&self) -> &str {
         if self.alias.is_empty() { &self.name } else { &self.alias }
     }
 }
 
 impl Span {
-    /// Returns the lines as a model sees them; `None` if the file has none of them.
+    /// Returns the lines as an excerpt. Returns `None` if the range is outside the file.
     pub(super) fn excerpt(&self, path: &str, lines: &[&str], signatures: &BTreeSet<u32>) -> Option<Excerpt> {
         let first = signatures.iter().copied().filter(|line| self.lines.contains(line)).collect();
         let lines = lines_of(lines, &self.lines);
@@ -255,8 +256,8 @@ impl Span {
 }
 
 impl Touched {
-    /// Reads both sides of a change. `file`: its position in the group. Empty for files that are not text, are not
-    /// known as a whole, or are new: those show everything already.
+    /// Analyzes both sides of a change. `file` is the position of the file in the group. Returns an empty result if the
+    /// file is not text or its content is incomplete. A new file has no spans, because its hunks contain everything.
     pub fn of(file: usize, shown: &Shown) -> Self {
         let change = &shown.change;
         let Some(text) = change.text() else { return Self::default() };
@@ -291,7 +292,7 @@ struct Edits {
     added: BTreeSet<u32>,
     /// Numbers on the old side.
     removed: BTreeSet<u32>,
-    /// Lines of the new side beside removed ones, for hunks that only remove.
+    /// Lines on the new side next to removed ones, for hunks that only remove lines.
     beside: BTreeSet<u32>,
     /// Unchanged lines, by their numbers on the new side.
     context: BTreeSet<u32>,
@@ -322,20 +323,20 @@ impl Edits {
         edits
     }
 
-    /// Returns the lines of the new side that the hunk is about.
+    /// Returns the lines on the new side that the hunk affects.
     fn places(&self) -> &BTreeSet<u32> {
         if self.added.is_empty() { &self.beside } else { &self.added }
     }
 }
 
-/// Picks the lines around each hunk.
+/// Selects the lines around each hunk.
 fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<Span> {
     let count = memchr::memchr_iter(b'\n', new).count() + usize::from(!new.is_empty() && !new.ends_with(b"\n"));
     if count > 0 && count <= WHOLE_FILE && !edits.is_empty() {
         let lines = 1..=u32::try_from(count).unwrap_or(u32::MAX);
         return vec![Span { file, hunks: 0..=edits.len() - 1, why: Why::File, lines }];
     }
-    // By first line; a hunk may be in several functions, and a function around several hunks.
+    // By line range: a hunk may be in several functions, and a function may contain several hunks.
     let mut wanted: BTreeMap<(u32, u32), RangeInclusive<usize>> = BTreeMap::new();
     for (hunk, edits) in edits.iter().enumerate() {
         for place in edits.places() {
@@ -358,8 +359,8 @@ fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<Spa
     spans
 }
 
-/// Returns the lines to show around a changed line: its function, statement or type, or the first lines of it and the
-/// nearest ones. Of the functions and tests around that one, the signature.
+/// Returns the lines to include around a changed line: its function, statement or type, or if that is long, its first
+/// lines and those near the change. Also returns the signatures of outer functions and tests.
 fn around(symbols: &Symbols, line: u32) -> Vec<RangeInclusive<u32>> {
     let Some((lines, signature)) = scope(symbols, line) else { return Vec::new() };
     let (start, end) = (*lines.start(), *lines.end());
@@ -384,7 +385,7 @@ fn signatures(symbols: &Symbols, edits: &[Edits]) -> BTreeSet<u32> {
     around.flat_map(|d| d.signature.clone()).collect()
 }
 
-/// Returns the lines of the function around a line, or else of the innermost statement or type, and those that begin it.
+/// Returns the lines and the signature of the function around a line, or else of the innermost statement or type.
 fn scope(symbols: &Symbols, line: u32) -> Option<(RangeInclusive<u32>, RangeInclusive<u32>)> {
     let of = |d: &Definition| (d.lines.clone(), d.signature.clone());
     let container = symbols.enclosing(line).find(|d| matches!(d.kind, Kind::Type | Kind::Group));
@@ -396,7 +397,7 @@ fn scope(symbols: &Symbols, line: u32) -> Option<(RangeInclusive<u32>, RangeIncl
     })
 }
 
-/// Returns what a new file defines that other files can use.
+/// Returns the definitions of a new file that other files can use.
 fn added(path: &RepoPath, new: &Symbols) -> Vec<Changed> {
     let mut found: Vec<Changed> = Vec::new();
     for definition in new.definitions.iter().filter(|d| matters(d) && !d.is_local) {
@@ -427,7 +428,7 @@ fn changed(path: &RepoPath, new: &Symbols, old: &Symbols, edits: &[Edits]) -> Ve
                 let is_known = old.definitions.iter().any(|d| d.name == definition.name);
                 let breaks = is_gone || is_signature && is_known;
                 let reach = match definition.is_local {
-                    // Of a removed one, the function around it is not known here.
+                    // For a removed definition, the function around it is not known on the new side.
                     true if is_old => continue,
                     true => function_around(symbols, definition),
                     false => reach(path, &name),
@@ -441,7 +442,7 @@ fn changed(path: &RepoPath, new: &Symbols, old: &Symbols, edits: &[Edits]) -> Ve
     found
 }
 
-/// Adds a changed name, or a further change of it.
+/// Adds a changed name, or merges it into the known entry.
 fn add_changed(changed: Changed, found: &mut Vec<Changed>) {
     match found.iter_mut().find(|f| f.name == changed.name) {
         Some(known) => {
@@ -455,20 +456,20 @@ fn add_changed(changed: Changed, found: &mut Vec<Changed>) {
     }
 }
 
-/// Returns the constant, variable or field that a line outside of functions gives its value, or the field that a line of
-/// a method assigns.
+/// Returns the constant, variable or field that a line outside functions initializes, or the field that a line of a
+/// method assigns.
 fn changed_value(path: &RepoPath, symbols: &Symbols, line: u32, hunk: usize) -> Option<Changed> {
     let at = symbols.values.partition_point(|v| v.line < line);
     let on_line = || symbols.values[at..].iter().take_while(|v| v.line == line);
     let is_inside = on_line().next().is_some() && symbols.function_at(line).is_some();
     let value = on_line().find(|v| v.is_member || !is_inside)?;
     let owner = symbols.enclosing(line).find(|d| d.kind == Kind::Type).map_or(String::new(), |d| d.name.clone());
-    // The name of a field is often that of other things, too.
+    // Names of fields are often used for other things too.
     let reach = if is_distinct(&value.name) { reach(path, &value.name) } else { Reach::Owner };
     Some(Changed { name: value.name.clone(), hunks: hunk..=hunk, breaks: false, reach, owner })
 }
 
-/// Returns true for a name of several words: it hardly names something else.
+/// Returns true for a name of several words, which is unlikely to be used for something else.
 pub(super) fn is_distinct(name: &str) -> bool {
     name.len() >= 6 && name.bytes().skip(1).any(|b| b == b'_' || b.is_ascii_uppercase())
 }
@@ -484,7 +485,7 @@ fn function_around(symbols: &Symbols, definition: &Definition) -> Reach {
     Reach::Lines(*lines.start(), *lines.end())
 }
 
-/// Returns the type that a definition is a member of; empty: none.
+/// Returns the type that a definition is a member of, or an empty string.
 pub(super) fn owner(symbols: &Symbols, definition: &Definition) -> String {
     if !definition.scope.is_empty() {
         return definition.scope.clone();
@@ -493,7 +494,7 @@ pub(super) fn owner(symbols: &Symbols, definition: &Definition) -> String {
     symbols.enclosing(*definition.lines.start()).find(is_outer).map_or(String::new(), |d| d.name.clone())
 }
 
-/// Returns the range from the first hunk of both to the last one.
+/// Returns the range from the first to the last hunk of both ranges.
 pub(super) fn joined(one: &RangeInclusive<usize>, other: &RangeInclusive<usize>) -> RangeInclusive<usize> {
     *one.start().min(other.start())..=*one.end().max(other.end())
 }
@@ -502,14 +503,14 @@ fn matters(definition: &Definition) -> bool {
     matches!(definition.kind, Kind::Function | Kind::Type)
 }
 
-/// Returns true for a name that many things have. Methods of Go and C# begin with a capital.
+/// Returns true for a common name. Methods in Go and C# start with a capital letter.
 fn is_common(path: &RepoPath, name: &str) -> bool {
     let has_capitals = path.as_bytes().ends_with(b".go") || path.as_bytes().ends_with(b".cs");
     let is_same = |common: &&str| **common == *name || has_capitals && common.eq_ignore_ascii_case(name);
     COMMON.iter().any(is_same)
 }
 
-/// Returns the name by which callers know a definition: constructors have that of their type.
+/// Returns the name that callers use for a definition. For a constructor, this is the name of its type.
 fn called_as(symbols: &Symbols, definition: &Definition) -> Option<String> {
     if !CONSTRUCTORS.contains(&definition.name.as_str()) {
         return Some(definition.name.clone());
@@ -530,19 +531,19 @@ fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
     out
 }
 
-/// Returns true if a use says enough to look for its definition. In a shell script each command is a call: it can be one of
-/// a function of the script itself, or of a script that this one reads.
+/// Returns true if the definition of a use is worth searching for. In a shell script each command is a call, so the
+/// script must define the function or read another script.
 fn is_looked_up(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
     let is_own = |name: &str| symbols.definitions.iter().any(|d| d.name == name);
     let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
-    // A constructor that is called by its own name is that of another type: `super().__init__()`.
+    // A constructor that is called by its own name belongs to another type: `super().__init__()`.
     let is_constructor = CONSTRUCTORS.contains(&symbol.name.as_str());
     let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name) && !is_constructor;
     is_long && (symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name) || !symbols.imports.is_empty())
 }
 
-/// Adds the functions that only unchanged lines call: those of hunks, and those of the functions around changed lines,
-/// the nearest to a change first.
+/// Adds functions that only unchanged lines of hunks and of the functions around changed lines call, the nearest to a
+/// change first.
 fn nearby(path: &RepoPath, symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
     let known: HashSet<String> = used.iter().map(|u| u.in_file().to_owned()).collect();
     let mut found: Vec<(u32, usize, &Use)> = Vec::new();
@@ -565,12 +566,12 @@ fn nearby(path: &RepoPath, symbols: &Symbols, edits: &[Edits], used: &mut Vec<Us
     used.extend(nearby);
 }
 
-/// Adds a name, or a further hunk that uses it. `site`: the use, if it can have a qualifier.
+/// Adds a name, or another hunk that uses it. `site` is the use, if it can have a qualifier.
 fn add_used(symbols: &Symbols, name: &str, site: Option<&Use>, hunk: usize, need: Need, used: &mut Vec<Used>) {
     add_to(symbols, (name, site), hunk, need, (used, MAX_USED));
 }
 
-/// Adds a name to a list with at most so many.
+/// Adds a name to a list, up to a maximum number of names.
 fn add_to(
     symbols: &Symbols,
     (name, site): (&str, Option<&Use>),
@@ -590,7 +591,7 @@ fn add_to(
     }
 }
 
-/// Adds the types that changed functions belong to, and those in their signatures.
+/// Adds the types that changed functions belong to, and the types in their signatures.
 fn owners(symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
     for (hunk, edits) in edits.iter().enumerate() {
         let functions: BTreeSet<(u32, u32)> = edits

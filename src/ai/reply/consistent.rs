@@ -1,7 +1,7 @@
-//! Replies that contradict themselves: they report problems or gaps, and list none.
+//! Detects replies that contradict themselves: they report problems or an incomplete review, but list none.
 //!
-//! What a summary says is read narrowly. "No critical issues found", "fixes a critical bug" and "adds a check for blocking errors" are
-//! honest; only a plain statement that something grave is there counts.
+//! The summary is interpreted narrowly. "No critical issues found", "fixes a critical bug" and "adds a check for
+//! blocking errors" are not contradictions. Only a plain statement that a grave problem exists counts.
 
 use super::extras::{Listed, contradicts};
 use super::json::Json;
@@ -9,7 +9,8 @@ use super::read::short;
 use crate::ai::claim::Reply;
 use crate::finding::Severity;
 
-/// Says in what a reply contradicts itself. `extras` are the members that it should not have.
+/// Returns a description of the contradiction in a reply, if there is one. `extras` holds its members outside the
+/// schema.
 pub(super) fn contradiction(reply: &Reply, extras: &[(String, Json)]) -> Option<String> {
     let graves = |s: &str| Severity::parse(s).is_none_or(|s| s >= Severity::Major);
     let violations = reply.design_compliance.iter().flat_map(|c| &c.violations);
@@ -51,7 +52,7 @@ const PROBLEM: [&str; 14] = [
     "finding",
     "findings",
 ];
-/// What says that something is there.
+/// Verbs that state the existence of a problem.
 const THERE: [&str; 14] = [
     "found",
     "has",
@@ -70,12 +71,13 @@ const THERE: [&str; 14] = [
 ];
 const COUNTS: [&str; 11] =
     ["one", "two", "three", "four", "five", "six", "several", "multiple", "many", "some", "numerous"];
-/// What may stand behind the problem; anything else may make it a part of another word (`critical issue tracker`).
+/// Words that can follow the problem. Any other word may make it part of a longer term, such as `critical issue
+/// tracker`.
 const BEHIND: [&str; 24] = [
     "exist", "exists", "remain", "remains", "in", "that", "which", "with", "where", "at", "on", "and", "of", "to",
     "is", "are", "was", "were", "here", "because", "as", "below", "before", "by",
 ];
-/// What takes a statement back, or makes it one about something else.
+/// Words that negate a statement, or change its subject.
 const DENIES: [&str; 30] = [
     "no",
     "not",
@@ -115,7 +117,7 @@ const MENDS: [&str; 25] = [
 ];
 
 fn speaks_of_grave_problems(summary: &str) -> bool {
-    // Code is no statement.
+    // Code is not a statement.
     let words: String = summary.split('`').step_by(2).collect::<Vec<_>>().join("code");
     let clauses = words.split(['.', ';', '!', '?', '\n', ':', '—']);
     clauses.flat_map(|c| c.split(" but ")).flat_map(|c| c.split(" however")).any(states_a_grave_problem)

@@ -1,4 +1,4 @@
-//! From a document's members to what was asked beside a review: criteria, proposals, disagreements.
+//! Parses answers outside a review: criteria, proposals, disagreements.
 
 use super::json::{Json, Object};
 use super::read::{boolean, entries, text};
@@ -7,7 +7,7 @@ use crate::ai::ask::Nonce;
 use crate::ai::claim::counsel::{Decision, Flaw, Passage, Proposal};
 use crate::ai::claim::criteria::{Criteria, Stand};
 
-/// Reads the reply to the question how the criteria of a contract stand.
+/// Parses the reply about the criteria of a contract.
 pub fn criteria(reply: &str, nonce: &Nonce) -> Result<Criteria, Problem> {
     let mut o = document(reply, nonce)?;
     let criteria = list(&mut o, "criteria", |mut o| Stand {
@@ -29,7 +29,7 @@ pub fn criteria(reply: &str, nonce: &Nonce) -> Result<Criteria, Problem> {
 }
 
 impl Stand {
-    /// Returns how the criterion stands: `Some(None)` is unknown, `None` no answer.
+    /// Returns the state of the criterion. `Some(None)` is unknown, and `None` is an invalid answer.
     pub fn met(&self) -> Option<Option<bool>> {
         match self.standing.trim().to_ascii_lowercase().as_str() {
             "met" => Some(Some(true)),
@@ -40,7 +40,7 @@ impl Stand {
     }
 }
 
-/// Reads the reply to the question whether a proposal can be worked from.
+/// Parses the reply that judges whether a proposal can be implemented.
 pub fn proposal(reply: &str, nonce: &Nonce) -> Result<Proposal, Problem> {
     let mut o = document(reply, nonce)?;
     let valid = o.take("valid").as_ref().and_then(boolean);
@@ -60,7 +60,7 @@ pub fn proposal(reply: &str, nonce: &Nonce) -> Result<Proposal, Problem> {
     Ok(Proposal { nonce: nonce.as_str().to_owned(), valid, issues })
 }
 
-/// Reads the reply to the question who is right.
+/// Parses the reply that decides a disagreement.
 pub fn decision(reply: &str, nonce: &Nonce) -> Result<Decision, Problem> {
     let mut o = document(reply, nonce)?;
     let side = text(&mut o, &["side"]).unwrap_or_default().trim().to_ascii_lowercase();
@@ -76,7 +76,7 @@ pub fn decision(reply: &str, nonce: &Nonce) -> Result<Decision, Problem> {
     Ok(Decision { nonce: nonce.as_str().to_owned(), side, reasoning, quotes })
 }
 
-/// Reads a list of objects that has to be there.
+/// Reads a required list of objects.
 pub(super) fn list<T>(o: &mut Object, name: &'static str, read: fn(Object) -> T) -> Result<Vec<T>, Problem> {
     match o.take(name) {
         Some(Json::List(list)) => entries(list, name, read),

@@ -1,8 +1,7 @@
-//! Keys beside the schema that deny an answer: a verdict against the change, an error, a count of
-//! findings that are not listed, a word that the review is not complete. Pure.
+//! Detects members outside the schema that contradict the reply: a verdict against the change, an error, a count of
+//! findings that are not listed, or a statement that the review is incomplete. Pure.
 //!
-//! Models spell such keys in every way (`isApproved`, `num-findings`), so keys and values are compared
-//! word by word.
+//! Models spell such keys in many ways (`isApproved`, `num-findings`), so keys and values are compared word by word.
 
 use super::json::Json;
 
@@ -11,11 +10,11 @@ use super::json::Json;
 pub(super) struct Listed {
     /// Findings, violations and missing requirements together.
     pub(super) all: usize,
-    /// One of them is major or critical.
+    /// True if one of them is major or critical.
     pub(super) has_grave: bool,
 }
 
-/// Keys with a yes or no that must be yes.
+/// Keys of booleans that must be true.
 const GOOD: [&str; 26] = [
     "accept",
     "acceptable",
@@ -44,7 +43,7 @@ const GOOD: [&str; 26] = [
     "successful",
     "valid",
 ];
-/// Keys with a yes or no that must be no. They are also values of a verdict.
+/// Keys of booleans that must be false. They are also values of a verdict.
 const BAD: [&str; 38] = [
     "bad",
     "block",
@@ -85,7 +84,7 @@ const BAD: [&str; 38] = [
     "vulnerable",
     "wrong",
 ];
-/// Words that ask for something, such as `needs` in `needs_changes`.
+/// Words that request something, such as `needs` in `needs_changes`.
 const NEEDS: [&str; 11] = [
     "need",
     "needed",
@@ -113,7 +112,7 @@ const CHANGES: [&str; 12] = [
     "correction",
     "corrections",
 ];
-/// Words of a key or a verdict that say that not everything was done.
+/// Words of a key or a verdict that indicate an incomplete review.
 const PARTIAL: [&str; 24] = [
     "abort",
     "aborted",
@@ -140,7 +139,7 @@ const PARTIAL: [&str; 24] = [
     "unreviewed",
     "unseen",
 ];
-/// Keys with a yes or no that must be yes, or not everything was done.
+/// Keys of booleans that indicate an incomplete review if they are false.
 const WHOLE: [&str; 8] = ["complete", "completed", "completely", "done", "finished", "full", "fully", "reviewed"];
 /// Keys that report an error.
 const ERRORS: [&str; 9] =
@@ -207,7 +206,7 @@ const PROBLEMS: [&str; 30] = [
     "weakness",
     "weaknesses",
 ];
-/// Words of a key that counts, beside what it counts.
+/// Words in the key of a count, in addition to the counted objects.
 const COUNTING: [&str; 22] = [
     "all",
     "amount",
@@ -232,10 +231,10 @@ const COUNTING: [&str; 22] = [
     "severe",
     "total",
 ];
-/// Values that say that there is nothing.
+/// Values that mean "none".
 const NOTHING: [&str; 10] = ["", "0", "na", "n", "nil", "no", "none", "null", "false", "nothing"];
 
-/// Returns true if a member of a reply denies what the reply lists.
+/// Returns true if a member of a reply contradicts the listed findings.
 pub(super) fn contradicts(key: &str, value: &Json, listed: Listed) -> bool {
     let key = words(key);
     let any = |list: &[&str]| key.iter().any(|w| list.contains(&w.as_str()));
@@ -252,7 +251,7 @@ pub(super) fn contradicts(key: &str, value: &Json, listed: Listed) -> bool {
     {
         return match number(value) {
             Some(n) => n > listed.all as f64,
-            // Comments can be praise.
+            // A comment can be positive.
             None => nothing && !is_denial(value) && !any(&["comment", "comments", "claim"]),
         };
     }
@@ -263,7 +262,7 @@ pub(super) fn contradicts(key: &str, value: &Json, listed: Listed) -> bool {
         return says_no(value) != negated && is_answer(value);
     }
     if !nothing {
-        // A verdict against the change is what the listed findings are for.
+        // The listed findings explain a verdict against the change.
         return false;
     }
     let asks = any(&NEEDS) && any(&CHANGES);
@@ -276,7 +275,7 @@ pub(super) fn contradicts(key: &str, value: &Json, listed: Listed) -> bool {
     (any(&VERDICTS) || any(&GOOD)) && is_against(value)
 }
 
-/// Splits a key or a value into lower-case words: at signs, and where capital letters begin.
+/// Splits a key or a value into lower-case words, at punctuation and before capital letters.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -288,13 +287,13 @@ fn words(text: &str) -> Vec<String> {
                 _ => words.push(c.to_lowercase().collect()),
             }
         }
-        // `don't` is one word.
+        // Treat `don't` as one word.
         before = if matches!(c, '\'' | '’') { before } else { c };
     }
     words
 }
 
-/// Returns true if every word of a key counts findings, such as `num_findings`.
+/// Returns true if every word of a key can be part of a count, such as `num_findings`.
 fn counts_only(key: &[String]) -> bool {
     key.iter().all(|w| COUNTING.contains(&w.as_str()) || PROBLEMS.contains(&w.as_str()))
 }
@@ -303,7 +302,7 @@ fn text_of(value: &Json) -> Option<String> {
     value.clone().into_text()
 }
 
-/// Reads a number, also one in a text: `4`, `"4"`, `"4 findings"`.
+/// Parses a number, including a number at the start of a string: `4`, `"4"`, `"4 findings"`.
 fn number(value: &Json) -> Option<f64> {
     match value {
         Json::Int(n) => Some(*n as f64),
@@ -347,7 +346,7 @@ fn says_no(value: &Json) -> bool {
     }
 }
 
-/// Returns true if a value says that there is nothing: null, false, 0, `none`, `no issues found`.
+/// Returns true if a value means "none": null, false, 0, `none`, `no issues found`.
 fn is_denial(value: &Json) -> bool {
     match value {
         Json::Null => true,
@@ -367,7 +366,7 @@ fn is_denial(value: &Json) -> bool {
     }
 }
 
-/// Returns true if the value of a verdict is against the change or leaves it open.
+/// Returns true if the value of a verdict is negative or undecided.
 fn is_against(value: &Json) -> bool {
     let Json::Text(text) = value else { return matches!(value, Json::Bool(false)) };
     let words = words(text);
@@ -388,7 +387,7 @@ fn is_against(value: &Json) -> bool {
         || any(&["pending", "unknown", "undecided", "unclear", "changes"]);
     let good = any(&GOOD) || any(&WHOLE) || any(&["go", "mergeable", "approval"]);
     match words.iter().any(denies) {
-        // `no issues` and `not blocked` are good, `not approved` and `no` are not.
+        // `no issues` and `not blocked` are positive; `not approved` and `no` are negative.
         true => !against && (good || words.len() == 1),
         false => against,
     }

@@ -1,4 +1,4 @@
-//! From a document's members to the plan of a fix, and to what a model says that it did.
+//! Parses the plan of a fix, and the report of a model on the fix.
 
 use super::counsel::list;
 use super::json::{Json, Object};
@@ -7,10 +7,10 @@ use super::{Problem, document};
 use crate::ai::ask::Nonce;
 use crate::ai::claim::fix::{FixPlan, FixReport, PlanStep};
 
-/// Steps of a plan, and files of a step.
+/// Steps of a plan, and files of a step, at most.
 const MOST: usize = 50;
 
-/// Reads the plan of a fix.
+/// Parses the plan of a fix.
 pub fn fix_plan(reply: &str, nonce: &Nonce) -> Result<FixPlan, Problem> {
     let mut o = document(reply, nonce)?;
     let summary = text(&mut o, &["summary"]).unwrap_or_default();
@@ -31,7 +31,7 @@ fn files(o: &mut Object) -> Vec<String> {
     list.into_iter().filter_map(Json::into_text).take(MOST).collect()
 }
 
-/// Reads what a model says that it did.
+/// Parses the report on a fix.
 pub fn fix_report(reply: &str, nonce: &Nonce) -> Result<FixReport, Problem> {
     let mut o = document(reply, nonce)?;
     let summary = text(&mut o, &["summary"]).unwrap_or_default();

@@ -1,26 +1,26 @@
-//! JSON of an untrusted origin, read with bounds on everything.
+//! Parses untrusted JSON, with limits on all sizes.
 
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 
-/// Bytes of a string.
+/// Bytes of a string, at most.
 pub(super) const MAX_STRING: usize = 16 << 10;
-/// Bytes of a key.
+/// Bytes of a key, at most.
 const MAX_KEY: usize = 256;
-/// Members of a list or of an object.
+/// Members of a list or an object, at most.
 const MAX_MEMBERS: usize = 10_000;
-/// Values of a document.
+/// Values of a document, at most.
 const MAX_VALUES: usize = 200_000;
 
-/// A JSON value. Members of an object keep their order; no key occurs twice.
+/// A JSON value. Members of an object keep their order; keys are unique.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Json {
     Null,
     Bool(bool),
     Int(i64),
-    /// A fraction, or an integer that `Int` cannot hold.
+    /// A fraction, or an integer that does not fit in `Int`.
     Float(f64),
     Text(String),
     List(Vec<Json>),
@@ -32,20 +32,20 @@ pub(super) enum Json {
 pub(super) struct Object(pub(super) Vec<(String, Json)>);
 
 impl Object {
-    /// Takes a member out; null counts as absent.
+    /// Removes a member and returns it. Null counts as absent.
     pub(super) fn take(&mut self, key: &str) -> Option<Json> {
         let at = self.0.iter().position(|(k, _)| k == key)?;
         Some(self.0.swap_remove(at).1).filter(|v| *v != Json::Null)
     }
 
-    /// Takes the first of several members that is there and not null.
+    /// Removes the first of several members that is present and not null.
     pub(super) fn take_any(&mut self, keys: &[&str]) -> Option<Json> {
         keys.iter().find_map(|k| self.take(k))
     }
 }
 
 impl Json {
-    /// Returns the text of a string, or of a scalar that stands where a string should; a list's texts one a line.
+    /// Returns the text of a string, or of another scalar. The texts of a list are joined with newlines.
     pub(super) fn into_text(self) -> Option<String> {
         match self {
             Self::Text(s) => Some(s),
@@ -60,7 +60,7 @@ impl Json {
         }
     }
 
-    /// Returns true if there is a list or an object with something in it.
+    /// Returns true for a list or an object that is not empty.
     pub(super) fn has_members(&self) -> bool {
         match self {
             Self::List(list) => !list.is_empty(),
@@ -70,16 +70,16 @@ impl Json {
     }
 }
 
-/// Why a document cannot be read.
+/// The reason why a document is rejected.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// It is no JSON, or says a thing twice: serde's words.
+    /// Invalid JSON or a duplicate key, with the message of serde.
     Syntax(String),
-    /// It is more than we take.
+    /// An exceeded limit.
     Bound(&'static str),
 }
 
-/// Reads one document that takes up the whole text. Nesting is bounded by `serde_json` (128 levels).
+/// Parses a text that consists of one document. `serde_json` limits the nesting to 128 levels.
 pub(super) fn read(text: &str) -> Result<Json, Fault> {
     let bounds = Bounds::default();
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -91,7 +91,7 @@ pub(super) fn read(text: &str) -> Result<Json, Fault> {
     })
 }
 
-/// Returns where the first object of a text that starts with one ends; `None`: nowhere.
+/// Returns the end of the object at the start of a text. Returns `None` if the object does not end.
 pub(super) fn end_of_object(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for (i, b) in text.bytes().enumerate() {
@@ -113,7 +113,7 @@ pub(super) fn end_of_object(text: &str) -> Option<usize> {
     None
 }
 
-/// What was taken so far, and which bound was hit.
+/// The number of parsed values, and the exceeded limit.
 #[derive(Default)]
 struct Bounds {
     values: Cell<usize>,

@@ -1,19 +1,17 @@
-//! From a document's members to claims: what is missing, misspelled or of another type.
+//! Builds claims from the members of a document, and handles missing, misspelled or mistyped members.
 
 use super::json::{Json, Object};
 use super::{MAX_FINDINGS, Problem};
 use crate::ai::claim::{Claim, Compliance, Elsewhere, Missing, NotReviewed, Rebuttal, Reply, Violation};
 use crate::untrusted::Inert;
 
-/// Keys that a reply should not have and that are told of, at most.
+/// Unknown keys of a reply that are noted, at most.
 const MAX_NOTES: usize = 20;
 
-/// Other places of a claim that are read, at most.
+/// Secondary locations of a claim that are parsed, at most.
 const MAX_ALSO: usize = 20;
 
-/// Reads the members of a reply.
-///
-/// Returns beside it the members that it should not have.
+/// Parses the members of a reply. Also returns the members outside the schema.
 pub(super) fn reply(mut o: Object) -> Result<(Reply, Vec<(String, Json)>), Problem> {
     let findings = match o.take("findings") {
         Some(Json::List(list)) => entries(list, "findings", claim)?,
@@ -58,7 +56,7 @@ pub(super) fn reply(mut o: Object) -> Result<(Reply, Vec<(String, Json)>), Probl
     Ok((reply, o.0))
 }
 
-/// Reads the members of a rebuttal.
+/// Parses the members of a rebuttal.
 pub(super) fn rebuttal(mut o: Object) -> Result<Rebuttal, Problem> {
     let refuted = o.take("refuted").as_ref().and_then(boolean);
     let refuted = refuted.ok_or_else(|| Problem::repairable("`refuted` is neither true nor false"))?;
@@ -67,7 +65,7 @@ pub(super) fn rebuttal(mut o: Object) -> Result<Rebuttal, Problem> {
     Ok(Rebuttal { nonce: String::new(), refuted, reason, quote })
 }
 
-/// Reads the files that were not reviewed: objects, or paths alone.
+/// Parses the list of files that were not reviewed: objects, or only paths.
 fn not_reviewed(list: Vec<Json>) -> Result<Vec<NotReviewed>, Problem> {
     if list.len() > MAX_FINDINGS {
         return Err(Problem::final_(format!("the reply has more than {MAX_FINDINGS} files not reviewed")));
@@ -83,7 +81,7 @@ fn not_reviewed(list: Vec<Json>) -> Result<Vec<NotReviewed>, Problem> {
     list.into_iter().enumerate().map(entry).collect()
 }
 
-/// Reads every entry of a list of objects.
+/// Parses each entry of a list of objects.
 pub(super) fn entries<T>(list: Vec<Json>, name: &str, read: fn(Object) -> T) -> Result<Vec<T>, Problem> {
     if list.len() > MAX_FINDINGS {
         return Err(Problem::final_(format!("the reply has more than {MAX_FINDINGS} {name}")));
@@ -95,8 +93,8 @@ pub(super) fn entries<T>(list: Vec<Json>, name: &str, read: fn(Object) -> T) -> 
     list.into_iter().enumerate().map(entry).collect()
 }
 
-/// Looks at the members that a reply should not have. Scalars are told of; what may be a list of findings under
-/// another name is not passed over.
+/// Returns notes on the members outside the schema. Scalars are noted. A list or an object with content is an error,
+/// because it can hold findings under another name.
 fn others(o: &Object, at: &str) -> Result<Vec<String>, Problem> {
     let mut notes = Vec::new();
     for (key, value) in &o.0 {
@@ -142,7 +140,7 @@ fn claim(mut o: Object) -> Claim {
     }
 }
 
-/// Reads the other places of a claim: a list, or one. What has another form names no place.
+/// Parses the secondary locations of a claim: a list, or a single location. Other values are ignored.
 fn elsewhere(value: Json) -> Vec<Elsewhere> {
     let all = match value {
         Json::List(list) => list,
@@ -189,13 +187,13 @@ fn missing(mut o: Object) -> Missing {
     }
 }
 
-/// Takes the first text of several keys that is not blank.
+/// Returns the first text of several keys that is not blank. Removes the members up to it.
 pub(super) fn text(o: &mut Object, keys: &[&str]) -> Option<String> {
     let mut texts = keys.iter().filter_map(|k| o.take(k).and_then(Json::into_text));
     texts.find(|t| !t.trim().is_empty())
 }
 
-/// Reads a line number, and the end of a range where the value is one (`"12-15"`). What is none is told of.
+/// Parses a line number, and the end of a range such as `"12-15"`. Notes an invalid value.
 fn number(value: Option<Json>, name: &str, notes: &mut Vec<String>) -> (Option<i64>, Option<i64>) {
     let is_line = |n: i64| (1..=i64::from(u32::MAX)).contains(&n);
     let (first, last) = match &value {
@@ -221,7 +219,7 @@ fn number(value: Option<Json>, name: &str, notes: &mut Vec<String>) -> (Option<i
     (first, last.filter(|n| is_line(*n)))
 }
 
-/// Reads the number of a weakness: `79`, `"79"`, `"CWE-79"`.
+/// Parses a CWE number: `79`, `"79"`, `"CWE-79"`.
 fn weakness(value: &Json) -> Option<i64> {
     let number = match value {
         Json::Int(n) => *n,
@@ -248,7 +246,7 @@ pub(super) fn boolean(value: &Json) -> Option<bool> {
     }
 }
 
-/// Returns foreign text fit for a message: inert, and cut.
+/// Escapes and truncates untrusted text for a message.
 pub(super) fn short(text: &str, most: usize) -> String {
     let mut chars = text.chars();
     let cut: String = chars.by_ref().take(most).collect();

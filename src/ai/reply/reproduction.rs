@@ -1,4 +1,4 @@
-//! From a document's members to a test that proves a claim.
+//! Builds a test that proves a claim from the members of a document.
 
 use super::counsel::list;
 use super::json::{Json, Object};
@@ -7,7 +7,7 @@ use super::{Problem, document};
 use crate::ai::ask::Nonce;
 use crate::ai::claim::reproduction::{Edit, NewFile, Reproduction};
 
-/// Reads the reply to a request for a test. A document without files says that there is none.
+/// Parses the reply to a request for a test. A document without files means that the claim cannot be tested.
 pub fn reproduction(reply: &str, nonce: &Nonce) -> Result<Reproduction, Problem> {
     let mut o = document(reply, nonce)?;
     let reason = text(&mut o, &["reason"]).unwrap_or_default();
@@ -27,7 +27,7 @@ pub fn reproduction(reply: &str, nonce: &Nonce) -> Result<Reproduction, Problem>
     Ok(Reproduction { nonce: nonce.as_str().to_owned(), reason, files, command, fix })
 }
 
-/// Takes the first text of several keys as it is; an empty one if there is none.
+/// Returns the first text of several keys unchanged, or an empty string.
 fn verbatim(o: &mut Object, keys: &[&str]) -> String {
     keys.iter().find_map(|k| o.take(k).and_then(Json::into_text)).unwrap_or_default()
 }

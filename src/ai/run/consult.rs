@@ -1,4 +1,4 @@
-//! One question that is no review of a change: documents, a form, an answer from the first who has one.
+//! A question outside a review: documents, a schema, and the answer of the first backend that has one.
 
 use super::question::{Asked, Query, Why};
 use super::{Job, Outcome, Session, described, open};
@@ -15,47 +15,47 @@ use std::time::Instant;
 /// A question about documents.
 #[derive(Debug)]
 pub struct Question<T> {
-    /// A template; nothing of the run.
+    /// Instructions; a constant template.
     pub system: &'static str,
-    /// A template, too; the nonce is put behind it.
+    /// Task; a constant template. The nonce is appended.
     pub task: &'static str,
-    /// Redacted.
+    /// Redacted documents.
     pub exhibits: Vec<Exhibit>,
     pub schema: &'static Schema,
     pub parse: fn(&str, &Nonce) -> Result<T, Problem>,
 }
 
-/// What a model may do in the worktree besides answering.
+/// The access of a model to the worktree.
 #[derive(Clone, Debug, Default)]
 pub struct Around {
     /// Files that git does not track yet.
     pub new: Vec<RepoPath>,
-    /// Whether it may edit and create files, in memory or in a private copy.
+    /// True if it may edit and create files, in memory or in a private copy.
     pub is_editable: bool,
 }
 
-/// What came of a question.
+/// The result of a question.
 #[derive(Debug)]
 pub struct Consulted<T> {
-    /// Who answered, and what.
+    /// Name of the backend and its answer.
     pub answer: Option<(String, T)>,
-    /// Why the others did not, one for each that was tried.
+    /// Reasons why the other backends have no answer, one per backend that was tried.
     pub failed: Vec<String>,
-    /// The same, where a backend was tried: for whoever thinks of asking again.
+    /// The same as typed failures, for the advice on a retry.
     pub setbacks: Vec<Setback>,
     pub usage: Vec<Usage>,
-    /// Edited and created files as the model sees them, secrets replaced.
+    /// Edited and created files, with secrets replaced.
     pub drafts: BTreeMap<RepoPath, String>,
-    /// Edits of the model that were refused, with the reasons. Foreign text.
+    /// Rejected edits of the model, with reasons. Untrusted text.
     pub refused_edits: Vec<String>,
-    /// The deadline passed, or a limit was reached.
+    /// True if the deadline passed or a limit was reached.
     pub timed_out: bool,
-    /// The run was ended.
+    /// True if the run was stopped.
     pub stopped: bool,
 }
 
-/// Asks one backend after another, in the order of the policy, until one answers. `around`: what of the
-/// worktree a model may look at; `None`: it sees the documents alone.
+/// Asks the backends in the order of the policy until one answers. `around` is the part of the worktree that a model
+/// may read. With `None` it sees only the documents.
 pub async fn consult<T>(job: &Job<'_>, question: &Question<T>, around: Option<&Around>) -> Consulted<T> {
     let mut opened = Outcome::default();
     let teams = open(job, &mut opened);

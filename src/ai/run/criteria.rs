@@ -1,4 +1,5 @@
-//! The criteria of a contract, asked beside the review: models say how each stands, code checks what they quote.
+//! Evaluates the criteria of a contract in addition to the review: models give the state of each, and their quotes are
+//! checked.
 
 use super::member::Member;
 use super::question::{Asked, Query, Why};
@@ -15,23 +16,23 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use std::future::Future;
 use std::pin::Pin;
 
-/// Bytes of a reason that are kept.
+/// Bytes of a reason that are stored, at most.
 const REASON: usize = 2_000;
 
-/// What somebody says of a criterion, having seen a part of the change.
+/// The evaluation of one criterion by one backend, for a part of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Vote {
     /// Position of the criterion.
     criterion: usize,
     backend: String,
-    /// As it is said; `None`: unknown.
+    /// Result as stated by the model; `None` if unknown.
     met: Option<bool>,
-    /// Where the quote was found again.
+    /// Position of the quote in the change, if it was found.
     spot: Option<Spot>,
     reason: String,
 }
 
-/// What became of all the questions.
+/// The results of all these questions.
 #[derive(Debug, Default)]
 pub(super) struct Votes {
     all: Vec<Vote>,
@@ -46,9 +47,9 @@ impl Votes {
         self.cut.extend(other.cut);
     }
 
-    /// Says how each criterion stands. `whole`: nothing of the change was left out for a limit.
+    /// Determines the state of each criterion. `whole` is true if no limit excluded a part of the change.
     pub(super) fn count(mut self, criteria: &[Criterion], whole: bool) -> Vec<Judged> {
-        // Not by who answered first.
+        // The order of the answers must not affect the result.
         self.all.sort_by(|a, b| (a.criterion, &a.backend, &a.reason).cmp(&(b.criterion, &b.backend, &b.reason)));
         let whole = whole && self.failed.is_empty() && self.cut.is_empty();
         let one = |(i, c): (usize, &Criterion)| {
@@ -59,7 +60,7 @@ impl Votes {
     }
 }
 
-/// Decides how one criterion stands.
+/// Determines the state of one criterion.
 fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
     let shown = votes.iter().find(|v| v.met == Some(true) && v.spot.is_some());
     let unmet = votes.iter().find(|v| v.met == Some(false));
@@ -92,11 +93,11 @@ fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
     }
 }
 
-/// A future of this thread that calls itself.
+/// A boxed future for recursion, not `Send`.
 type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
 
 impl<'a> Session<'a> {
-    /// Asks every team about every chunk. Nobody, where there are no criteria.
+    /// Asks every team about every chunk. Sends no request without criteria.
     pub(super) async fn judged(&self, teams: &[Team<'a>]) -> Votes {
         let mut votes = Votes::default();
         let mut asked: FuturesUnordered<_> = teams
@@ -110,7 +111,7 @@ impl<'a> Session<'a> {
         votes
     }
 
-    /// Asks one team about one chunk, and about smaller parts where it is too large.
+    /// Asks one team about one chunk, and splits the chunk if it is too large.
     fn judge<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk) -> Boxed<'f, Votes> {
         Box::pin(async move {
             let (mut said, mut setbacks) = (Vec::new(), Vec::new());
@@ -129,7 +130,7 @@ impl<'a> Session<'a> {
                         if f.cause == Cause::TooLarge
                             && let Some((one, other)) = plan::halve(&chunk, self.groups)
                         {
-                            // One question became two.
+                            // One question was replaced by two.
                             self.planned.set(self.planned.get() + 1);
                             self.ledger.plan(2);
                             let mut both = self.judge(team, one).await;
@@ -188,7 +189,7 @@ mod tests {
         Spot { file: RepoPath::from("a.rs"), line: None, quote: "x".to_owned() }
     }
 
-    /// A vote: `+` met and found again, `~` met and not found, `-` unmet, `?` unknown.
+    /// Builds a vote: `+` met with a found quote, `~` met without one, `-` unmet, `?` unknown.
     fn vote(sign: char) -> Vote {
         Vote {
             criterion: 0,

@@ -5,19 +5,19 @@ use crate::finding;
 use crate::untrusted::Inert;
 use std::collections::HashSet;
 
-/// Claims that are shown in one run.
+/// Claims that are shown in one run, at most.
 const MOST: usize = 20;
 
-/// What was shown of a run.
+/// The claims that were already shown in a run.
 #[derive(Debug, Default)]
 pub(super) struct Early {
     shown: HashSet<(String, String)>,
 }
 
 impl Early {
-    /// Returns a line for each claim that was not shown before. Several lenses can make the same claim.
+    /// Returns a line for each claim that was not shown before. Several lenses can report the same claim.
     ///
-    /// A claim is unconfirmed until all questions are answered: a second look can dispute it, and it can repeat a
+    /// A claim is unconfirmed until all questions are answered: the second review can dispute it, and it can repeat a
     /// finding of the rules.
     pub(super) fn lines(&mut self, candidates: &[Candidate]) -> Vec<Inert> {
         let mut lines = Vec::new();

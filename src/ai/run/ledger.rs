@@ -1,4 +1,4 @@
-//! Who finished which file: every part of it, under every lens.
+//! Records which backend finished which file, in every part and under every lens.
 
 use super::{Session, Team};
 use crate::ai::plan::Chunk;
@@ -7,22 +7,22 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Position of a group, and of a file in it.
 pub(super) type FileKey = (usize, usize);
 
-/// What became of one file in one question: the name of the backend whose answer accounts for it.
+/// The result of one question for one file: the name of the backend whose answer covers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) file: FileKey,
     pub(super) by: Option<String>,
 }
 
-/// The answers of a run, file by file.
+/// The answers of a run, by file.
 #[derive(Debug, Default)]
 pub(super) struct FileLedger {
-    /// By the position of the team.
+    /// Entries of each team, by its position.
     teams: Vec<Vec<Entry>>,
 }
 
 impl Entry {
-    /// Makes the entries of a question that has no answer.
+    /// Builds the entries of a question without an answer.
     pub(super) fn unanswered(chunk: &Chunk) -> Vec<Self> {
         let entry = |file| Self { file: (chunk.group, file), by: None };
         chunk.pieces.iter().map(|p| entry(p.file)).collect()
@@ -30,7 +30,7 @@ impl Entry {
 }
 
 impl FileLedger {
-    /// Starts with what the plan of each team leaves out.
+    /// Creates a ledger with the files that the plan of each team leaves out.
     pub(super) fn new(teams: &[Team<'_>]) -> Self {
         let entry = |file: &FileKey| Entry { file: *file, by: None };
         Self { teams: teams.iter().map(|t| t.left_out.iter().map(entry).collect()).collect() }
@@ -42,7 +42,7 @@ impl FileLedger {
         }
     }
 
-    /// Returns the files that some team did not finish.
+    /// Returns the files that at least one team did not finish.
     pub(super) fn missed(&self) -> HashSet<FileKey> {
         self.teams.iter().flatten().filter(|e| e.by.is_none()).map(|e| e.file).collect()
     }
@@ -66,7 +66,7 @@ impl FileLedger {
 }
 
 impl Session<'_> {
-    /// Returns the files with these paths, in whichever group they are.
+    /// Returns the files with these paths in all groups.
     pub(super) fn keys_of<'p>(&self, paths: impl Iterator<Item = &'p crate::diff::RepoPath>) -> Vec<FileKey> {
         let wanted: HashSet<_> = paths.collect();
         let files = self
@@ -90,7 +90,7 @@ mod tests {
     fn ver_02_a_file_is_finished_when_every_question_about_it_is() {
         let ledger = FileLedger {
             teams: vec![
-                // Two lenses; file 1 was left out of one, file 2 answered by two backends in turn.
+                // Two lenses: file 1 was left out of one, and file 2 was answered by two backends.
                 vec![entry(0, "a"), entry(0, "a"), entry(1, "a"), entry(1, ""), entry(2, "a"), entry(2, "b")],
                 vec![entry(0, "c"), entry(1, "c"), entry(2, "")],
             ],

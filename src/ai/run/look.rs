@@ -1,4 +1,4 @@
-//! One chunk under one lens: asked, in smaller parts where it is too large, and what was said tied to the change.
+//! Reviews one chunk under one lens: sends it, splits it if it is too large, and anchors the claims of the answer.
 
 use super::ledger::Entry;
 use super::member::Member;
@@ -17,19 +17,19 @@ use crate::untrusted::Inert;
 use std::future::Future;
 use std::pin::Pin;
 
-/// A future of this thread that calls itself.
+/// A boxed future for recursion, not `Send`.
 type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
 
-/// Lines about which an answer can grow too long. A model whose answer is too long on fewer rambles, and does so
-/// again on half of them.
+/// Number of lines from which a truncated answer justifies a split. If the answer on fewer lines is too long, the model
+/// is verbose, and would be so again on half of them.
 const MANY_LINES: usize = 100;
 
-/// Returns how many lines a chunk shows.
+/// Returns the number of lines of a chunk.
 fn lines(chunk: &Chunk) -> usize {
     chunk.pieces.iter().flat_map(|p| &p.hunks).map(|h| h.lines.len()).sum()
 }
 
-/// What became of one chunk under one lens.
+/// The result of one chunk under one lens.
 #[derive(Default)]
 pub(super) struct Looked {
     pub(super) candidates: Vec<Candidate>,
@@ -45,8 +45,8 @@ pub(super) struct Looked {
 }
 
 impl<'a> Session<'a> {
-    /// Asks about one chunk in its turn. The first lens starts alone: once its answer begins, the provider's cache has
-    /// the front of the prompt, which the other lenses share.
+    /// Reviews one chunk under one lens. The first lens starts alone: when its answer begins, the provider has cached
+    /// the start of the prompt, which the other lenses share.
     pub(super) async fn look_in_turn(&self, team: &Team<'a>, chunk: &Chunk, lens: Lens, begun: &Begun) -> Looked {
         if self.job.lenses().first() != Some(&lens) {
             begun.wait().await;
@@ -56,7 +56,7 @@ impl<'a> Session<'a> {
         looked
     }
 
-    /// Asks about one chunk, and in smaller parts where it is too large.
+    /// Reviews one chunk, and splits it if it is too large.
     fn look<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk, lens: Lens, begun: &'f Begun) -> Boxed<'f, Looked> {
         Box::pin(async move {
             let (mut said, mut setbacks) = (Vec::new(), Vec::new());
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
                             _ => false,
                         };
                         if let Some((one, other)) = plan::halve(&chunk, self.groups).filter(|_| smaller) {
-                            // One question became two.
+                            // One question was replaced by two.
                             self.planned.set(self.planned.get() + 1);
                             self.ledger.plan(2);
                             let mut both = self.look(team, one, lens, begun).await;
@@ -105,7 +105,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Asks one backend about one chunk and ties what it claims to the change.
+    /// Asks one backend about one chunk, and anchors its claims.
     async fn look_with(&self, member: &Member<'a>, chunk: &Chunk, lens: Lens, begun: &Begun) -> Result<Looked, Why> {
         let group = &self.groups[chunk.group];
         let prompt = prompt::review(self.brief, group, chunk, lens, &self.nonce);
@@ -164,8 +164,8 @@ impl<'a> Session<'a> {
 }
 
 impl Session<'_> {
-    /// Marks as failed what a reply says that it did not review. A name that fits none of the
-    /// change's files may stand for any of the chunk's, so then all of them fail.
+    /// Records files as failed that a reply lists as not reviewed. A name that matches no file of the change can mean
+    /// any file of the chunk, so all of them fail.
     fn leave_out(&self, left: &[NotReviewed], member: &Member<'_>, chunk: &Chunk, out: &mut Looked) {
         let group = &self.groups[chunk.group];
         let names = Names::new(&group.files);
@@ -178,7 +178,7 @@ impl Session<'_> {
                 Some(found) if shown(found) => {
                     out.failed.push((Some(self.path(chunk.group, found)), reason));
                 }
-                // Another request asks about it.
+                // Another request reviews this file.
                 Some(_) => {}
                 None if self.brief.kept.iter().any(|k| k.name == file.trim()) => {}
                 None => out.failed.extend(self.paths(chunk).into_iter().map(|p| (Some(p), reason.clone()))),

@@ -1,4 +1,4 @@
-//! Who is asked: a backend, or a script in its place.
+//! The participant that answers: a backend, a script or the agent of the author.
 
 use super::{Job, Script};
 use crate::ai::agent::{self, Agent};
@@ -13,29 +13,29 @@ use crate::request::Depth;
 use std::cell::OnceCell;
 use std::time::Instant;
 
-/// One who answers.
+/// A participant that answers questions.
 pub(super) enum Member<'a> {
     Backend {
         backend: Box<Backend>,
-        /// As it is configured, which is known before anybody is asked; empty: the backend's own choice.
+        /// Configured model, known before the first request; empty for the backend's default.
         model: String,
-        /// As it is configured; empty: the model's default.
+        /// Configured effort; empty for the model's default.
         effort: &'static str,
-        /// The listed price of the model, once that is known.
+        /// Listed price of the model, set when the model is known.
         listed: OnceCell<Option<Price>>,
-        /// How many backends are asked after this one if it does not answer.
+        /// Number of backends that are tried after this one.
         followers: usize,
     },
     Script {
         name: String,
         script: &'a Script,
     },
-    /// The author's own agent.
+    /// The agent of the author.
     Agent(&'a Agent),
 }
 
 impl<'a> Member<'a> {
-    /// Makes a backend of the policy ready to be asked.
+    /// Opens a backend of the policy.
     pub(super) fn open(name: &str, job: &Job<'a>, pool: &Pool) -> Result<Self, Failure> {
         if let Some(script) = job.script {
             return Ok(Self::Script { name: name.to_owned(), script });
@@ -50,14 +50,14 @@ impl<'a> Member<'a> {
         Ok(Self::Backend { backend, model, effort, listed: OnceCell::new(), followers: 0 })
     }
 
-    /// Notes how many backends are asked after this one if it does not answer.
+    /// Sets the number of backends that are tried after this one.
     pub(super) fn precede(&mut self, count: usize) {
         if let Self::Backend { followers, .. } = self {
             *followers = count;
         }
     }
 
-    /// Returns until when the backend is asked again while it limits its rate: its share of the time that is left.
+    /// Returns the time until which a rate-limited request is retried: the share of this backend in the remaining time.
     pub(super) fn patience(&self, deadline: Instant) -> Instant {
         let Self::Backend { followers, .. } = self else { return deadline };
         let now = Instant::now();
@@ -73,12 +73,12 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Returns true for a backend of the policy: not the author's own agent, nor a script.
+    /// Returns true for a backend of the policy, and false for the agent of the author or a script.
     pub(super) fn is_backend(&self) -> bool {
         matches!(self, Self::Backend { .. })
     }
 
-    /// Returns true for the author's own agent: a question without an answer is open, not failed.
+    /// Returns true for the agent of the author: a question without an answer is open, not failed.
     pub(super) fn is_agent(&self) -> bool {
         matches!(self, Self::Agent(_))
     }
@@ -91,7 +91,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Returns how many requests one question takes at most; `looks_around`: it may use tools.
+    /// Returns the maximum number of requests for one question. `looks_around` is true if it may use tools.
     pub(super) fn most_requests(&self, looks_around: bool) -> u32 {
         match self {
             Self::Backend { backend, .. } => backend.most_requests(looks_around),
@@ -99,7 +99,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Returns what a token costs: as the policy says, or as the provider lists it for the model.
+    /// Returns the price per token: from the policy, or from the list of known prices for the model.
     pub(super) fn price<'m>(&'m self, policy: &'m Policy) -> Option<&'m Price> {
         let Self::Backend { backend, listed, .. } = self else { return None };
         if let Some(price) = policy.backend(backend.name()).and_then(|b| b.price.as_ref()) {
@@ -109,7 +109,7 @@ impl<'a> Member<'a> {
         listed.get_or_init(|| price::listed(backend.kind(), model).map(|l| l.price)).as_ref()
     }
 
-    /// Returns what an answer is known by.
+    /// Returns the cache key of an answer.
     pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, has_tools: bool) -> Option<Key> {
         let Self::Backend { backend, model, effort, .. } = self else { return None };
         Some(Key::of(&Question {

@@ -1,4 +1,4 @@
-//! One question until there is an answer that can be read, within every limit.
+//! Runs one question until an answer can be parsed, within all limits.
 
 use super::Session;
 use super::member::Member;
@@ -11,48 +11,47 @@ use crate::ai::reply::Problem;
 use crate::ai::tree::Tree;
 use std::time::Instant;
 
-/// Bytes of an unreadable reply that are sent back to be repaired.
+/// Bytes of an invalid reply that are sent back for repair, at most.
 const REPAIR: usize = 64 << 10;
 
 /// A question to a backend.
 #[derive(Clone, Copy)]
 pub(super) struct Query<'q, 'a> {
     pub(super) prompt: &'q Prompt,
-    /// Prompts of which a cached answer will do.
+    /// Earlier prompts whose cached answers are also accepted.
     pub(super) earlier: &'q [Prompt],
     pub(super) schema: &'static Schema,
-    /// The tree that the model may look around in.
+    /// The tree that the model may read through tools.
     pub(super) around: Option<&'q Tree<'a>>,
     /// Set when the answer begins.
     pub(super) begun: Option<&'q Begun>,
 }
 
 impl<'q, 'a> Query<'q, 'a> {
-    /// Makes a question whose answer stands by itself.
+    /// Builds a question without earlier prompts.
     pub(super) fn new(prompt: &'q Prompt, schema: &'static Schema, around: Option<&'q Tree<'a>>) -> Self {
         Self { prompt, earlier: &[], schema, around, begun: None }
     }
 }
 
-/// Why a question has no answer that counts.
+/// The reason why a question has no valid answer.
 pub(super) enum Why {
     Failed(Failure),
-    /// The limit that it would have passed.
+    /// The limit that it would have exceeded.
     Limit(String),
 }
 
-/// An answer that could be read.
+/// A parsed answer.
 pub(super) struct Asked<T> {
     pub(super) value: T,
     pub(super) read: Vec<Read>,
     pub(super) cached: bool,
-    /// What the cache is given if it turns out to be complete.
+    /// Cache entry to store if the answer turns out to be complete.
     pub(super) keep: Option<(Key, Kept)>,
 }
 
 impl<'a> Session<'a> {
-    /// Asks a question until there is an answer that can be read: from the cache, from the backend, or after one
-    /// request to repair it.
+    /// Returns the parsed answer to a question: from the cache, from the backend, or after one repair request.
     pub(super) async fn question<T>(
         &self,
         member: &Member<'a>,
@@ -60,13 +59,13 @@ impl<'a> Session<'a> {
         parse: fn(&str, &Nonce) -> Result<T, Problem>,
     ) -> Result<Asked<T>, Why> {
         let Query { prompt, earlier, schema, around, .. } = *query;
-        // A reply from the cache would lack the files that the model edits.
+        // A cached reply does not include the files that the model edited.
         let cache = self.cache.as_ref().filter(|_| !around.is_some_and(Tree::is_editable));
         let depth = self.job.policy.review.depth;
         let key_of = |p| cache.and_then(|_| member.key(p, schema, depth, around.is_some()));
         let key = key_of(prompt);
         if let Some(cache) = cache {
-            // What was answered first is looked for first: a chunk that is as it was is told no other story.
+            // Try the earliest answer first, so that an unchanged chunk keeps its answer.
             for key in earlier.iter().filter_map(key_of).chain(key) {
                 if let Some(kept) = cache.get(&key, &prompt.nonce)
                     && let Ok(value) = parse(&kept.text, &prompt.nonce)
@@ -79,7 +78,7 @@ impl<'a> Session<'a> {
             }
         }
         let permits = self.permits(member.name());
-        // Without an error: nothing closes the semaphore.
+        // `acquire` cannot fail, because the semaphore is never closed.
         let _permit = permits.acquire().await;
         let price = member.price(self.job.policy);
         let quota = self.ledger.open(member.name(), price, member.most_requests(around.is_some()));
@@ -99,7 +98,8 @@ impl<'a> Session<'a> {
             lookups.append(answer.lookups);
             match parse(&answer.text, &prompt.nonce) {
                 Ok(value) => {
-                    // A model may have followed text that is aimed at it: the next run asks again.
+                    // The model may have followed instructions in untrusted text. Do not cache the answer, so that the
+                    // next run asks again.
                     let key = key.filter(|_| !lookups.is_unfit && !self.is_aimed_at_the_model(prompt));
                     let tree = around.filter(|_| key.is_some() && !lookups.all.is_empty()).and_then(Tree::id);
                     let tree = tree.map(str::to_owned);
@@ -121,7 +121,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns true if data of a prompt matches a rule about prompt injection.
+    /// Returns true if data in a prompt matches a rule about prompt injection.
     fn is_aimed_at_the_model(&self, prompt: &Prompt) -> bool {
         let mut found = Vec::new();
         for data in [&prompt.context, &prompt.manifest.text, &prompt.chunk, &prompt.task] {
@@ -130,7 +130,7 @@ impl<'a> Session<'a> {
         !found.is_empty()
     }
 
-    /// Sends one request, within every limit.
+    /// Sends one request, within all limits.
     async fn ask(
         &self,
         member: &Member<'a>,
@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
         let backend = job.policy.backend(member.name());
         let own = backend.and_then(|b| Instant::now().checked_add(b.timeout?));
         let deadline = own.map_or(job.deadline, |own| own.min(job.deadline));
-        // Several requests are open at once, and none knows of the others: together they may spend what is left.
+        // Concurrent requests do not know of each other, so divide the remaining budget among them.
         let open = self.planned.get().saturating_sub(self.answered.get());
         let most = job.policy.review.jobs.max(1) as usize * self.permits.borrow().len().max(1);
         let together = open.clamp(1, most);
@@ -180,7 +180,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Notes that a question to a backend has no answer that counts. A limit ends it before the backend is asked.
+    /// Records that a question to a backend has no valid answer. A question that a limit prevents is not counted.
     fn unanswered(&self, backend: &str, why: &Why) {
         let mut all = self.usage.borrow_mut();
         if let (Why::Failed(_), Some(usage)) = (why, all.iter_mut().find(|u| u.backend == backend)) {
@@ -188,7 +188,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Notes what a request cost; `None`: nothing, the answer was known.
+    /// Records the usage of a request. `None` means that the answer was cached.
     fn used(&self, backend: &str, model: &str, spent: Option<&Spent>) {
         let mut all = self.usage.borrow_mut();
         let place = all.iter().position(|u| u.backend == backend);
@@ -200,7 +200,7 @@ impl<'a> Session<'a> {
                 &mut all[last]
             }
         };
-        // A provider can change its newest model while older answers are still in the cache: all of them are named.
+        // A provider can change its newest model while older answers are still cached, so list all of them.
         let is_known = usage.model.split(", ").any(|known| known == model);
         if usage.model.is_empty() {
             model.clone_into(&mut usage.model);
@@ -216,10 +216,10 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Bytes of the names of models that answered, at most: one more name is taken below.
+/// Bytes of the list of model names above which no name is added.
 const MODELS: usize = 200;
 
-/// Returns the first `most` bytes of a text, cut between characters.
+/// Returns at most the first `most` bytes of a text, cut at a character boundary.
 fn head(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }

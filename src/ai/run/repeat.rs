@@ -1,4 +1,5 @@
-//! Decides whether a kept answer still holds: what its model looked up has to be the same in the tree under review.
+//! Decides whether a cached answer is still valid: the lookups of its model must have the same results in the tree
+//! under review.
 
 use super::Session;
 use crate::ai::ask::{Lookup, Subject};
@@ -7,9 +8,9 @@ use crate::ai::tools::Replay;
 use crate::ai::tree::Tree;
 use std::time::{Duration, Instant};
 
-/// The longest time that a run spends on repeated lookups. Beyond it, models are asked.
+/// Time that a run spends on repeated lookups, at most. After that, models are asked.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Tools whose results depend on more than the tree: on the base of the change, and on the commits before.
+/// Tools whose results depend on more than the tree: on the base of the change, and on earlier commits.
 const BESIDE_THE_TREE: [&str; 2] = ["diff_of", "history"];
 
 impl<'a> Session<'a> {
@@ -28,19 +29,19 @@ impl<'a> Session<'a> {
             if self.is_late() || !self.timed(|| replay.is_same(lookup)) {
                 return false;
             }
-            // A search can take a while, and other questions wait on this thread.
+            // A search can take a while, and other questions share this thread.
             tokio::task::yield_now().await;
         }
         true
     }
 
-    /// Returns true if nothing more is repeated in this run.
+    /// Returns true if this run must not repeat further lookups.
     fn is_late(&self) -> bool {
         let job = self.job;
         job.stop.signal().is_some() || Instant::now() >= job.deadline || self.repeated.get() >= LONGEST
     }
 
-    /// Adds the time of some work to that of all repeated lookups.
+    /// Runs some work and adds its duration to the time of all repeated lookups.
     fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();

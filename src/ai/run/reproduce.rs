@@ -1,5 +1,5 @@
-//! Verification by running: for each severe claim the model writes a test and a fix, and both run in a sandbox. A claim
-//! is reproduced if the test fails on the change and passes with the fix. Any other result changes nothing.
+//! Verifies claims by execution: for each severe claim the model writes a test and a fix, and both run in a sandbox. A
+//! claim is reproduced if the test fails on the change and passes with the fix. Any other result changes nothing.
 
 use super::member::Member;
 use super::question::{Asked, Query, Why};
@@ -25,22 +25,23 @@ const MOST_CLAIMS: usize = 5;
 const MOST_FILES: usize = 5;
 /// Bytes of a file of a test, at most.
 const MOST_BYTES: usize = 64 << 10;
-/// How long one run of a test may take.
+/// Timeout of one run of a test.
 const RUN_TIME: Duration = Duration::from_secs(60);
-/// Exit codes of the shell and of `timeout` that say nothing about a test: a time limit, a command that cannot be run, a
-/// signal that ends it by force.
+/// Exit codes of the shell and of `timeout` that are not the result of a test: a timeout, a command that cannot run, a
+/// kill signal.
 const NOT_A_RESULT: [i32; 4] = [124, 126, 127, 137];
 
-/// A claim for which a test is asked.
+/// A claim for which a test is requested.
 struct Suspect<'m, 'a> {
-    /// Positions among the candidates, all of which say the same.
+    /// Positions of the candidates that make this claim.
     same: Vec<usize>,
     group: usize,
     member: &'m Member<'a>,
 }
 
 impl<'a> Session<'a> {
-    /// Asks for a test of each severe claim that was not refuted, and runs it. Needs the operator's consent and a sandbox.
+    /// Requests a test for each severe claim that was not refuted, and runs it. Requires the user's consent and a
+    /// sandbox.
     pub(super) async fn reproduce(&self, teams: &[Team<'a>], all: &mut [Candidate], out: &mut Outcome) {
         if !self.job.may_run_tests {
             return;
@@ -66,7 +67,7 @@ impl<'a> Session<'a> {
             proposals.extend(proposal.map(|proposal| (suspect, proposal)));
         }
         drop(answers);
-        // One run at a time: tests may use every processor.
+        // Run one test at a time, because a test may use all processors.
         for (suspect, proposal) in proposals {
             let result = self.test(&sandbox, suspect.group, &proposal).await;
             tracing::debug!(result = result.err().unwrap_or("reproduced"), "a test of a claim ran");
@@ -79,7 +80,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the claims that are worth a test, the most severe first.
+    /// Returns the claims to test, the most severe first.
     fn suspects<'m>(&self, teams: &'m [Team<'a>], all: &mut [Candidate]) -> Vec<Suspect<'m, 'a>> {
         let mut suspects = Vec::new();
         for same in anchor::alike(all) {
@@ -107,14 +108,14 @@ impl<'a> Session<'a> {
         opened.map_err(|why| format!("{why}; install bubblewrap or set sandbox in [tests]"))
     }
 
-    /// Writes the tree under review into a private folder.
+    /// Writes the tree under review to a private folder.
     async fn copy(&self, tree: &Tree<'_>) -> Result<Snapshot, Failure> {
         let top = self.job.repo.and_then(crate::git::Repo::worktree);
         let parent = temporary(self.job.env, top).unwrap_or_else(|| Path::new("/tmp").to_owned());
         Snapshot::take(tree, &parent, self.job.deadline, self.job.stop).await
     }
 
-    /// Asks for a test. `None`: the backend has none, or did not answer.
+    /// Requests a test. Returns `None` if the backend has none, or did not answer.
     async fn proposal<'m>(
         &self,
         suspect: Suspect<'m, 'a>,
@@ -139,7 +140,8 @@ impl<'a> Session<'a> {
     /// Runs a test on the change and with the fix.
     ///
     /// # Errors
-    /// The claim is not reproduced, and why.
+    ///
+    /// Returns the reason why the claim is not reproduced.
     async fn test(&self, sandbox: &Sandbox, group: usize, proposal: &asked::Reproduction) -> Result<(), &'static str> {
         let tree = self.tree(group).ok_or("the change has no tree")?;
         let changed = &self.groups[group].files;
@@ -147,15 +149,15 @@ impl<'a> Session<'a> {
         if !proposal.fix.iter().any(is_changed) {
             return Err("the fix touches no changed file");
         }
-        // Each run gets a copy of its own: what the first one leaves behind could change the second.
+        // Use a new copy for each run, because files that the first run leaves could change the second.
         if self.outcome(sandbox, tree, proposal, &proposal.files, &[]).await? {
             return Err("the test passes on the change");
         }
         if !self.outcome(sandbox, tree, proposal, &proposal.files, &proposal.fix).await? {
             return Err("the test fails with the fix, too");
         }
-        // A command that tells the fix from the change without the test's files shows nothing: a search for the text of the
-        // fix, for example. The project's whole suite passes on both without them.
+        // A command that distinguishes the fix from the change without the files of the test proves nothing, such as a
+        // search for the text of the fix. The project's whole test suite passes on both without these files.
         let passes_fixed = self.outcome(sandbox, tree, proposal, &[], &proposal.fix).await == Ok(true);
         if passes_fixed && self.outcome(sandbox, tree, proposal, &[], &[]).await == Ok(false) {
             return Err("the command needs no file of the test");
@@ -191,7 +193,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns what a report shows of a test, without secrets.
+    /// Returns the test for the report, with secrets masked.
     fn shown(&self, proposal: &asked::Reproduction) -> Reproduction {
         let mask = |text: &str| self.job.rules.masked(text);
         let files = proposal.files.iter().map(|f| (mask(&f.path), mask(&f.text))).collect();

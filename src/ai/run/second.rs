@@ -1,5 +1,5 @@
-//! The second look: severe claims, each alone, with the instruction to refute it. At depth quick, those that would block;
-//! at depth thorough, also others and findings of the rules.
+//! The second review: each severe claim is sent alone, with the instruction to refute it. At depth quick, only claims
+//! that would block; at depth thorough, also others and findings of the rules.
 
 use super::look::Looked;
 use super::member::Member;
@@ -14,38 +14,38 @@ use crate::finding::{Confidence, Draft, Finding, Location, Severity};
 use crate::request::Depth;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
-/// Rules' findings that are asked about, at most.
+/// Findings of rules that are verified, at most.
 const DOUBTS: usize = 10;
 
-/// What is put back to be refuted.
+/// A claim or finding to refute.
 enum Doubted {
-    /// Positions among the candidates, all of which say the same.
+    /// Positions of the candidates that make this claim.
     Claim(Vec<usize>),
-    /// Position among the rules' findings.
+    /// Position of the finding of a rule.
     Rule(usize),
 }
 
 /// One question to refute a claim.
 struct Challenge<'g> {
     prompt: Prompt,
-    /// Position among the groups.
+    /// Position of the group.
     group: usize,
-    /// The lines of the prompt that a refutation can quote.
+    /// Lines of the prompt that a refutation can quote.
     code: Vec<&'g str>,
     location: Option<Location>,
 }
 
-/// What became of a question to refute a claim.
+/// The result of a question to refute a claim.
 enum Refuted {
-    /// By this backend, for this reason.
+    /// Refuted by this backend, with this reason.
     By(String, String),
     Stands,
-    /// Refuted without proof, which does not count.
+    /// Refuted by this backend without a valid quote, which does not count.
     Unfounded(String, Unfounded),
 }
 
 impl<'a> Session<'a> {
-    /// Returns true if a second look is taken at a claim.
+    /// Returns true if the second review includes a claim.
     fn is_severe(&self, c: &Candidate) -> bool {
         if self.job.policy.review.depth == Depth::Thorough {
             return c.draft.severity >= Severity::Major;
@@ -55,13 +55,13 @@ impl<'a> Session<'a> {
         is_believed && t.block_on.iter().any(|s| c.severity() >= *s)
     }
 
-    /// Sends each severe claim back, alone, to be refuted; at depth thorough also findings of the rules.
+    /// Requests a refutation of each severe claim, and at depth thorough also of findings of the rules.
     pub(super) async fn second_look(&self, teams: &[Team<'a>], all: &mut Looked, floor: &[Finding], out: &mut Outcome) {
         let judge = |backend: &str| {
             let members = || teams.iter().flat_map(|t| &t.members);
             members().find(|m| m.name() == backend).or_else(|| members().next())
         };
-        // What one backend says under several lenses is asked about once.
+        // Ask only once about a claim that one backend made under several lenses.
         let claims = anchor::alike(&mut all.candidates);
         let doubted: Vec<(usize, &Finding)> = floor
             .iter()
@@ -82,7 +82,8 @@ impl<'a> Session<'a> {
         }
         for (i, f) in doubted {
             let Some(member) = judge("") else { continue };
-            // The rules do not say which of several groups without a commit: the first that shows the line.
+            // A finding of a rule does not identify its group if several have no commit: take the first that contains
+            // the line.
             let mut groups = self.groups.iter().enumerate().filter(|(_, g)| g.commit == f.commit);
             let Some(challenge) = groups.find_map(|(g, _)| self.challenge(f.draft(), g, member.capacity())) else {
                 continue;
@@ -99,7 +100,7 @@ impl<'a> Session<'a> {
                     continue;
                 }
                 Ok(Refuted::Stands) => continue,
-                // It stands.
+                // The claim is kept.
                 Ok(Refuted::Unfounded(backend, why)) => {
                     format!("a refutation by {backend} does not count: {}", why.describe())
                 }
@@ -125,7 +126,8 @@ impl<'a> Session<'a> {
         out.claims.disputes.sort_by_key(|d| d.rule);
     }
 
-    /// Makes the question to refute a claim of a group, of at most `capacity` bytes. `None` where its code cannot be shown.
+    /// Builds the question to refute a claim of a group, with at most `capacity` bytes. Returns `None` if its code
+    /// cannot be shown.
     fn challenge(&self, draft: &Draft, group: usize, capacity: usize) -> Option<Challenge<'_>> {
         let shown = self.groups.get(group)?;
         let prompt = prompt::refute(self.brief, draft, shown, capacity, &self.nonce)?;
@@ -133,7 +135,7 @@ impl<'a> Session<'a> {
         Some(Challenge { prompt, group, code, location: draft.location.clone() })
     }
 
-    /// Asks whether one claim holds, and checks what a refutation rests on.
+    /// Requests a refutation of one claim, and checks its quote.
     async fn rebut(
         &self,
         member: &Member<'a>,
@@ -149,7 +151,7 @@ impl<'a> Session<'a> {
                 self.store(keep);
                 Ok(self.weigh(member.name(), &value, &challenge.code, around, &read))
             }
-            // The agent can still answer; until then the claim stands.
+            // The agent can still answer; until then the claim is kept.
             Err(Why::Failed(_)) if member.is_agent() => Ok(Refuted::Stands),
             Err(Why::Failed(f)) => Err(format!("a second look was not had: {}: {}", member.name(), described(&f))),
             Err(Why::Limit(limit)) => Err(format!("a second look was not had: {limit}")),
@@ -157,7 +159,7 @@ impl<'a> Session<'a> {
         (what, challenge.location, answer)
     }
 
-    /// Decides what an answer is worth: a refutation has to quote code that was shown or read.
+    /// Evaluates an answer. A refutation must quote code that the model received or read.
     fn weigh(
         &self,
         backend: &str,
@@ -178,7 +180,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns the lines that tools showed to the model.
+/// Returns the lines that the model read through tools.
 fn lines_read(tree: &Tree<'_>, read: &[Read]) -> Vec<String> {
     let mut lines = Vec::new();
     for range in read {
@@ -190,7 +192,7 @@ fn lines_read(tree: &Tree<'_>, read: &[Read]) -> Vec<String> {
     lines
 }
 
-/// Returns true if the code of a rule's finding can be shown to a model: a secret cannot.
+/// Returns true if the code of a rule's finding may be sent to a model. A secret must not.
 fn can_be_shown(f: &Finding) -> bool {
     !matches!(f.cwe(), Some(798 | 522 | 321)) && f.lines().is_some()
 }

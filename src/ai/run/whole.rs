@@ -1,5 +1,5 @@
-//! The question about the whole change: whether it does what its commit messages say. A part goes without the messages, so
-//! that a commit elsewhere does not ask about it again. At depth thorough, where tools show the files.
+//! Compares a whole change with its commit messages. Requests about a part omit the messages, so that a further commit
+//! does not repeat them. Only at depth thorough, where tools can read the files.
 
 use super::look::Looked;
 use super::question::{Asked, Query, Why};
@@ -11,8 +11,8 @@ use crate::ai::{Dropped, prompt, reply};
 use crate::request::Depth;
 
 impl<'a> Session<'a> {
-    /// Returns the groups about whose whole a team is asked: they have commit messages and several parts, and tools can
-    /// read them.
+    /// Returns the groups whose whole change a team reviews: groups with commit messages, several parts, and a tree for
+    /// the tools.
     pub(super) fn wholes(&self, team: &Team<'a>) -> Vec<usize> {
         if self.job.policy.review.depth != Depth::Thorough || self.job.is_audit {
             return Vec::new();
@@ -25,7 +25,7 @@ impl<'a> Session<'a> {
         (0..self.groups.len()).filter(is_asked).filter(|_| has_backend).collect()
     }
 
-    /// Asks whether a whole change does what its messages say. The first member that answers does.
+    /// Asks whether a whole change does what its messages say. The first answer of a member is used.
     pub(super) async fn look_at_the_whole(&self, team: &Team<'a>, group: usize) -> Looked {
         let mut said = Vec::new();
         for member in &team.members {
@@ -48,12 +48,12 @@ impl<'a> Session<'a> {
             return self.claims_about_the_whole(&value, &read, member.name(), group);
         }
         self.step();
-        // Every line was reviewed with its part.
+        // This is not a failure, because each line was reviewed with its part.
         let text = format!("the commit messages were not compared with the change: {}", said.join("; "));
         Looked { remarks: vec![Remark::of_the_run(text)], ..Looked::default() }
     }
 
-    /// Finds the claims of an answer in any file of the change.
+    /// Anchors the claims of an answer in any file of the change.
     fn claims_about_the_whole(
         &self,
         reply: &claim::Reply,

@@ -1,16 +1,16 @@
-//! What a model gives a tool, read with patience: it is told what is wrong, never left without an answer.
+//! Parses the arguments of tool calls. Each error is explained in the result.
 
 use crate::ai::tree::Tree;
 use crate::diff::{LineNo, RepoPath};
 use crate::untrusted::Inert;
 use serde_json::Value;
 
-/// Bytes of a name that are repeated in an answer.
+/// Bytes of a name that a result repeats, at most.
 const SHOWN: usize = 200;
-/// Names that are suggested.
+/// Suggested names, at most.
 const NEAR: usize = 3;
 
-/// Takes the arguments as an object; some providers hand them over as its text.
+/// Returns the arguments as an object. Some providers send them as JSON text.
 pub(super) fn object(arguments: &Value) -> Result<Value, String> {
     let wrong = || "the arguments must be one JSON object".to_owned();
     match arguments {
@@ -20,7 +20,7 @@ pub(super) fn object(arguments: &Value) -> Result<Value, String> {
     }
 }
 
-/// Returns a text; empty where it is absent.
+/// Returns a string, or an empty one if it is absent.
 pub(super) fn string<'a>(arguments: &'a Value, name: &str) -> Result<&'a str, String> {
     match arguments.get(name) {
         None | Some(Value::Null) => Ok(""),
@@ -29,7 +29,7 @@ pub(super) fn string<'a>(arguments: &'a Value, name: &str) -> Result<&'a str, St
     }
 }
 
-/// Returns a line number, whatever it is written as; what is below 1 is 1.
+/// Returns a line number given as a number or string. Values below 1 become 1.
 pub(super) fn line(arguments: &Value, name: &str) -> Result<Option<LineNo>, String> {
     let number = match arguments.get(name) {
         None | Some(Value::Null) => return Ok(None),
@@ -38,11 +38,11 @@ pub(super) fn line(arguments: &Value, name: &str) -> Result<Option<LineNo>, Stri
         Some(_) => None,
     };
     let number = number.filter(|n| n.is_finite()).ok_or_else(|| format!("{name} must be a line number"))?;
-    // Saturates.
+    // The cast saturates.
     Ok(LineNo::new((number as u32).max(1)))
 }
 
-/// Returns the file of the tree that `path` names.
+/// Returns the file of the tree with the path in `path`.
 pub(super) fn file<'t>(tree: &'t Tree<'_>, arguments: &Value) -> Result<&'t RepoPath, String> {
     let given = string(arguments, "path")?.trim();
     if given.is_empty() {
@@ -58,11 +58,11 @@ pub(super) fn file<'t>(tree: &'t Tree<'_>, arguments: &Value) -> Result<&'t Repo
     if let Ok(at) = paths.binary_search(&wanted) {
         return Ok(&paths[at]);
     }
-    // Not UTF-8, or with something to hide: named as it was shown.
+    // A path that is not UTF-8 or that was redacted is accepted in the form in which it was shown.
     if let Some(found) = paths.iter().find(|p| !is_simple(p) && (p.to_wire() == name || tree.name(p) == name)) {
         return Ok(found);
     }
-    // As a diff writes it.
+    // Accept the prefixes of a diff.
     if let Some(("a" | "b", rest)) = name.split_once('/')
         && let Ok(at) = paths.binary_search(&RepoPath::from(rest))
     {
@@ -76,13 +76,13 @@ pub(super) fn file<'t>(tree: &'t Tree<'_>, arguments: &Value) -> Result<&'t Repo
     Err(format!("text file {shown} not found in the tree under review; {hint}"))
 }
 
-/// Returns what was given, safe to repeat.
+/// Returns the given text in a form that is safe to repeat.
 pub(super) fn shown(tree: &Tree<'_>, given: &str) -> String {
     let given = super::page::cut(given, SHOWN);
     format!("`{}`", Inert::new(tree.name(&RepoPath::from(&*given))))
 }
 
-/// Takes the ways away in which a path inside may be written, and refuses those that lead out.
+/// Removes leading `./` from a path, and rejects paths that lead out of the tree.
 pub(super) fn inside(given: &str) -> Result<&str, &'static str> {
     let mut name = given;
     while let Some(rest) = name.strip_prefix("./") {
@@ -104,7 +104,7 @@ fn is_simple(path: &RepoPath) -> bool {
     path.as_bytes().iter().all(|b| matches!(b, b' '..=b'~'))
 }
 
-/// Finds the paths that look most like a wrong one: the same file name first.
+/// Returns the paths most similar to a wrong one, preferring the same file name.
 fn nearest<'t>(paths: &'t [RepoPath], name: &str) -> Vec<&'t RepoPath> {
     let last = name.rsplit('/').next().unwrap_or(name);
     let same: Vec<_> = paths.iter().filter(|p| p.file_name() == last.as_bytes()).take(NEAR).collect();

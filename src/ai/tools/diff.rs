@@ -1,4 +1,4 @@
-//! `diff_of`: the change of another file, as the prompt of its own part shows it.
+//! `diff_of`: the change of another file, in the format of the prompt for its part.
 
 use super::argument;
 use super::page::{Page, cut};
@@ -7,9 +7,9 @@ use crate::ai::tree::Tree;
 use crate::diff::LineKind;
 use serde_json::Value;
 
-/// Bytes of a line.
+/// Bytes of a line, at most.
 const MAX_LINE: usize = 1_000;
-/// Paths that an answer lists.
+/// Paths that a result lists, at most.
 const MAX_PATHS: usize = 40;
 
 pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {

@@ -1,4 +1,4 @@
-//! `edit` and `create`: change files of a private copy in memory. Only trees of fixes have them.
+//! `edit` and `create`: change files of a private copy in memory. Only available for fixes.
 
 use super::argument;
 use super::page::Page;
@@ -50,7 +50,7 @@ pub(super) fn create(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Resu
     Ok(page)
 }
 
-/// Returns the file that a call names, and its text. A file that was created before can be edited, too.
+/// Returns the file that a call names, and its text. A file that an earlier call created can also be edited.
 fn target(tree: &Tree<'_>, arguments: &Value) -> Result<(RepoPath, Rc<str>), String> {
     let given = argument::string(arguments, "path")?.trim();
     let created = argument::inside(given).ok().map(RepoPath::from);

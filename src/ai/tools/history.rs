@@ -1,7 +1,7 @@
 //! `history`: the commits that last changed lines of a file.
 //!
-//! Lines are followed back through the versions of the file, as `git log -L` does, along the parents that have the same
-//! version. A file is not followed to an earlier name.
+//! Lines are traced back through the versions of the file, as in `git log -L`, along the parents with the same version.
+//! A file is not traced to an earlier name.
 
 use super::argument;
 use super::page::{Page, cut};
@@ -13,15 +13,15 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use std::ops::Range;
 
-/// Lines that are followed.
+/// Lines that are traced, at most.
 const MAX_LINES: u32 = 200;
-/// Commits that are read: other requests wait meanwhile.
+/// Commits that are read, at most. Other requests wait meanwhile.
 const MAX_COMMITS: u32 = 5_000;
-/// Commits that an answer shows.
+/// Commits that a result shows, at most.
 const MAX_SHOWN: usize = 8;
-/// Lines of one commit that an answer shows, removed and added ones apart.
+/// Removed lines, and added lines, of one commit that a result shows, at most.
 const MAX_SIDE: usize = 12;
-/// Bytes of a line.
+/// Bytes of a line, at most.
 const MAX_LINE: usize = 300;
 
 pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
@@ -44,7 +44,7 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result
         return Err("no room is left to show it: answer now".to_owned());
     }
     let mut past = Past { tree, path, text: now.to_string(), lines: first - 1..last, most: MAX_COMMITS };
-    // The worktree and the index can differ from the commit below them.
+    // The worktree and the index can differ from the commit.
     let committed = tree.version(&state, path).map_err(|e| e.on_one_line())?;
     let end = match committed {
         None => Err("(no commit has the file)".to_owned()),
@@ -57,24 +57,24 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result
     Ok(page)
 }
 
-/// Lines on their way back through the versions of a file.
+/// Lines that are traced back through the versions of a file.
 struct Past<'t, 'r> {
     tree: &'t Tree<'r>,
     path: &'t RepoPath,
-    /// The version that the lines are in.
+    /// Text of the current version.
     text: String,
-    /// Counted from 0.
+    /// Range in the current version, counted from 0.
     lines: Range<u32>,
     /// Commits that may still be read.
     most: u32,
 }
 
 impl Past<'_, '_> {
-    /// Shows the commits that changed the lines, from a commit on.
+    /// Writes the commits that changed the lines, starting at a commit.
     ///
     /// # Errors
     ///
-    /// The line that says why no more are shown.
+    /// Returns the line that explains why no more commits are listed.
     fn walk(&mut self, mut from: crate::diff::ObjectId, page: &mut Page) -> Result<(), String> {
         let mut shown = 0;
         loop {
@@ -108,17 +108,18 @@ impl Past<'_, '_> {
             .to_owned()
     }
 
-    /// Returns the edits from an older version that concern the lines: of the older version and of this one.
+    /// Returns the edits since an older version that affect the lines: the ranges in the older and in the current
+    /// version.
     fn touched(&self, before: &str) -> Vec<(Range<u32>, Range<u32>)> {
         let edits = replaced(before.as_bytes(), self.text.as_bytes());
         edits.into_iter().filter(|(_, new)| concerns(new, &self.lines)).collect()
     }
 
-    /// Follows the lines to an older version.
+    /// Traces the lines to an older version.
     ///
     /// # Errors
     ///
-    /// All of them are new.
+    /// Returns an error if all of the lines are new.
     fn back_to(&mut self, before: String) -> Result<(), ()> {
         let edits = replaced(before.as_bytes(), self.text.as_bytes());
         self.lines = back(&edits, &self.lines);
@@ -126,7 +127,7 @@ impl Past<'_, '_> {
         if self.lines.is_empty() { Err(()) } else { Ok(()) }
     }
 
-    /// Shows a commit with the lines that it removed and added; false if there is no room.
+    /// Writes a commit with the lines that it removed and added. Returns false if they do not fit.
     fn show(&self, edit: &Edit, before: &str, touched: &[(Range<u32>, Range<u32>)], page: &mut Page) -> bool {
         let mut has_room = page.say(&self.heading(edit));
         for (old, new) in touched {
@@ -145,7 +146,7 @@ impl Past<'_, '_> {
     }
 }
 
-/// Returns true if an edit changes lines of a range, or removes lines within it.
+/// Returns true if an edit changes lines of a range, or removes lines inside it.
 fn concerns(new: &Range<u32>, lines: &Range<u32>) -> bool {
     match new.is_empty() {
         true => lines.start < new.start && new.start < lines.end,
@@ -153,9 +154,10 @@ fn concerns(new: &Range<u32>, lines: &Range<u32>) -> bool {
     }
 }
 
-/// Returns where the lines of a range are in the older version. Lines within an edit stand for all lines that it replaced.
+/// Returns the range of the lines in the older version. For lines inside an edit, it covers all lines that the edit
+/// replaced.
 fn back(edits: &[(Range<u32>, Range<u32>)], lines: &Range<u32>) -> Range<u32> {
-    // The position of a line that no edit contains moves by the edits before it.
+    // A line outside all edits moves by the edits before it.
     let moved = |line: u32| {
         let before = edits.iter().rfind(|(_, new)| new.end <= line);
         before.map_or(line, |(old, new)| line - new.end + old.end)
@@ -173,7 +175,7 @@ mod tests {
 
     #[test]
     fn lines_are_followed_through_edits_before_around_and_within_them() {
-        // Of 20 lines: one became three, two were removed, one was added.
+        // Edits of 20 lines: one became three, two were removed, one was added.
         let edits = [(2..3, 2..5), (10..12, 12..12), (15..15, 15..16)];
         for (lines, expected) in [
             (0..2, 0..2),

@@ -1,4 +1,4 @@
-//! `list_files`: what there is.
+//! `list_files`: the files of the tree.
 
 use super::argument;
 use super::page::Page;
@@ -7,9 +7,9 @@ use crate::diff::RepoPath;
 use crate::policy::glob::Globs;
 use std::collections::BTreeMap;
 
-/// Names from which on folders are counted instead.
+/// Number of names above which folders are listed instead.
 const MAX_NAMES: usize = 200;
-/// Names that are shown then.
+/// Folders that are listed then, at most.
 const MAX_FOLDERS: usize = 80;
 
 pub(super) fn call(tree: &Tree<'_>, arguments: &serde_json::Value, mut page: Page) -> Result<Page, String> {
@@ -48,7 +48,7 @@ fn files(n: usize) -> String {
     if n == 1 { "1 file".to_owned() } else { format!("{n} files") }
 }
 
-/// Returns the files that a pattern or a folder names; all where it is empty.
+/// Returns the files that match a pattern or are in a folder. Returns all files for an empty pattern.
 pub(super) fn matching<'t>(tree: &'t Tree<'_>, given: &str) -> Result<Vec<&'t RepoPath>, String> {
     let failed =
         |e: crate::error::Error| format!("the tree cannot be listed: {}", crate::untrusted::Inert::new(e.message));
@@ -58,7 +58,7 @@ pub(super) fn matching<'t>(tree: &'t Tree<'_>, given: &str) -> Result<Vec<&'t Re
     if matches!(pattern, "" | "." | "/" | "*" | "**" | "**/*") {
         return Ok(paths.iter().collect());
     }
-    // A folder's name may hold what a pattern takes for its own.
+    // The name of a folder may contain characters with a meaning in patterns.
     let folder = [pattern.trim_end_matches('/').as_bytes(), b"/"].concat();
     let below: Vec<_> = paths.iter().filter(|p| p.as_bytes().starts_with(&folder)).collect();
     if !below.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn matching<'t>(tree: &'t Tree<'_>, given: &str) -> Result<Vec<&'t Re
     Ok(paths.iter().filter(|p| globs.matches(p) || p.as_bytes() == pattern.as_bytes()).collect())
 }
 
-/// Counts files by folder, below the folder that they have in common: as deep as there is room for.
+/// Counts files by folder, below their common folder, as deep as the limit allows.
 fn folders(tree: &Tree<'_>, found: &[&RepoPath]) -> BTreeMap<String, usize> {
     let common = common_folder(found);
     let mut best = at_depth(tree, found, common, 1);
@@ -94,10 +94,10 @@ fn at_depth(tree: &Tree<'_>, found: &[&RepoPath], common: usize, depth: usize) -
     out
 }
 
-/// Returns the length of the folder that all paths lie in, with its slash.
+/// Returns the length of the folder that contains all paths, including its slash.
 fn common_folder(found: &[&RepoPath]) -> usize {
     let (Some(first), Some(last)) = (found.first(), found.last()) else { return 0 };
-    // In byte order, what the first and the last share all share.
+    // In byte order, all paths share the common prefix of the first and the last.
     let same = first.as_bytes().iter().zip(last.as_bytes()).take_while(|(a, b)| a == b).count();
     memchr::memrchr(b'/', &first.as_bytes()[..same]).map_or(0, |i| i + 1)
 }

@@ -1,7 +1,7 @@
-//! `definition`, `references` and `callers`: where a name is defined and used.
+//! `definition`, `references` and `callers`: the definitions and uses of a name.
 //!
-//! Names are read with tree-sitter and compared as text: a definition or a call found here can be of another thing with the
-//! same name.
+//! Names are parsed with tree-sitter and compared as text. A definition or call with the same name can belong to
+//! something else.
 
 use super::page::{Page, cut};
 use super::{argument, list};
@@ -12,24 +12,24 @@ use memchr::memmem;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// Bytes of a name.
+/// Bytes of a name, at most.
 const MAX_NAME: usize = 200;
-/// Bytes that one call reads.
+/// Bytes that one call reads, at most.
 const MAX_BYTES: usize = 48 << 20;
-/// Files that one call parses.
+/// Files that one call parses, at most.
 const MAX_PARSED: usize = 400;
-/// The longest time of one call.
+/// Timeout of one call.
 const TIME: Duration = Duration::from_secs(4);
-/// Definitions that one call shows with their lines.
+/// Definitions that one call shows with their lines, at most.
 const MAX_DEFINITIONS: usize = 5;
-/// Lines of a definition.
+/// Lines of a definition, at most.
 const DEFINITION_LINES: u32 = 120;
-/// Lines of one answer that use the name.
+/// Lines with the name in one result, at most.
 const MAX_LINES: usize = 120;
-/// Bytes of a line.
+/// Bytes of a line, at most.
 const MAX_LINE: usize = 300;
 
-/// What is looked for.
+/// The target of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     Definitions,
@@ -38,19 +38,19 @@ enum Wanted {
     Calls,
 }
 
-/// How much of the tree a call has read.
+/// Progress of a call.
 #[derive(Debug)]
 struct Searched {
     end: Instant,
     bytes: usize,
     parsed: usize,
-    /// Files that were not read, since one call reads no more.
+    /// Files that were not read because of the limits of one call.
     late: usize,
     /// Files that could not be read.
     unread: usize,
-    /// Definitions or lines that were shown.
+    /// Definitions or lines in the result.
     shown: usize,
-    /// Definitions or lines that were found, and not shown.
+    /// Definitions or lines that were found but are not in the result.
     more: usize,
 }
 
@@ -98,7 +98,7 @@ fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page, wanted: Wanted) -> R
         if finder.find(&bytes).is_none() {
             continue;
         }
-        // Only the text as it is shown counts: a name cannot be part of a secret.
+        // Search only the redacted text, so that a name cannot match a part of a secret.
         let text = tree.show(path, &bytes);
         let Some(symbols) = tree.symbols(path, text.as_bytes()) else { continue };
         searched.parsed += 1;
@@ -113,14 +113,14 @@ fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page, wanted: Wanted) -> R
     Ok(page)
 }
 
-/// Returns the identifier at the end of a qualified name: `load` of `Store::load()`. `None`: there is none.
+/// Returns the identifier at the end of a qualified name: `load` in `Store::load()`. Returns `None` if it has none.
 fn last_part(given: &str) -> Option<&str> {
     let bare = given.trim().trim_matches('`').trim_end_matches("()");
     let part = bare.rsplit(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '$' | '?' | '!')).next()?;
     (!part.is_empty()).then_some(part)
 }
 
-/// Returns the lines that have the name as a whole word.
+/// Returns the numbers of the lines that contain the name as a whole word.
 fn whole_words(text: &str, name: &str) -> Vec<u32> {
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let has = |line: &str| {
@@ -130,7 +130,7 @@ fn whole_words(text: &str, name: &str) -> Vec<u32> {
     (1..).zip(text.lines()).filter(|(_, line)| has(line)).map(|(number, _)| number).collect()
 }
 
-/// Returns the lines that call the name, or another one that an import gives to it.
+/// Returns the numbers of the lines that call the name, or an alias that an import gives to it.
 fn calls(symbols: &Symbols, name: &str) -> Vec<u32> {
     let is_call = |u: &&symbols::Use| u.usage == Usage::Call && (u.name == name || symbols.original(&u.name) == name);
     let uses = symbols.uses.iter().filter(is_call);
@@ -139,17 +139,17 @@ fn calls(symbols: &Symbols, name: &str) -> Vec<u32> {
     lines
 }
 
-/// A file that has the name.
+/// A file that contains the name.
 struct File<'f> {
     path: &'f RepoPath,
-    /// As it is shown.
+    /// Redacted path.
     name: String,
     text: &'f str,
     symbols: &'f Symbols,
 }
 
 impl File<'_> {
-    /// Shows the definitions of a name: the first ones with their lines, the others with their signature.
+    /// Writes the definitions of a name: the first ones in full, the others as signatures.
     fn definitions(&self, name: &str, searched: &mut Searched, page: &mut Page) {
         let is_it = |d: &&symbols::Definition| d.name == name && !matches!(d.kind, Kind::Test);
         for d in self.symbols.definitions.iter().filter(is_it) {
@@ -161,7 +161,7 @@ impl File<'_> {
         }
     }
 
-    /// Shows lines, each below the function that contains it.
+    /// Writes lines, each below a heading with its function.
     fn lines(&self, numbers: &[u32], searched: &mut Searched, page: &mut Page) {
         let mut above: Option<String> = None;
         for number in numbers {
@@ -178,7 +178,7 @@ impl File<'_> {
         }
     }
 
-    /// Adds lines of the file; false if there is no room for all of them.
+    /// Writes lines of the file. Returns false if not all of them fit.
     fn show(&self, numbers: &[u32], page: &mut Page) -> bool {
         let Some(first) = numbers.first() else { return true };
         let lines = self.text.lines().skip(*first as usize - 1);

@@ -1,4 +1,4 @@
-//! `outline`: what a file defines, found line by line. Close enough to read on from, and never wrong about a number.
+//! `outline`: the definitions of a file, found line by line. The list is approximate, but its line numbers are exact.
 
 use super::argument;
 use super::page::{Page, cut};
@@ -8,20 +8,20 @@ use regex::Regex;
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// Bytes of a line that are shown.
+/// Bytes of a line, at most.
 const MAX_LINE: usize = 180;
-/// Lines that are shown.
+/// Lines of a result, at most.
 const MAX_LINES: usize = 400;
 
-/// How definitions look in a kind of file.
+/// The syntax of definitions in a kind of file.
 struct Language {
-    /// Ends of file names behind the dot, or whole names.
+    /// Extensions without the dot, or whole file names.
     files: &'static [&'static str],
-    /// Matches a line that defines something.
+    /// Pattern of a line that defines something.
     pattern: &'static str,
 }
 
-/// Words that start a statement, where a definition may look like one.
+/// Keywords at the start of statements that resemble a definition.
 const STATEMENTS: &[&str] = &[
     "if", "for", "while", "switch", "catch", "return", "else", "do", "try", "throw", "new", "await", "yield", "case",
     "using", "lock", "assert", "delete", "goto", "function", "sizeof", "elif", "until", "with", "super", "this",
@@ -154,7 +154,7 @@ fn pattern_of(path: &RepoPath) -> Option<&'static Regex> {
     let extension = name.rsplit_once('.').map(|(_, e)| e).filter(|e| !e.is_empty());
     let lower = extension.map(str::to_ascii_lowercase);
     let is = |known: &&str| name == *known || extension == Some(known) || lower.as_deref() == Some(known);
-    // `Dockerfile.dev` is named by its start.
+    // Match `Dockerfile.dev` by the part before the dot.
     let starts = |known: &&str| known.len() > 6 && name.split_once('.').is_some_and(|(first, _)| first == *known);
     let at = LANGUAGES
         .iter()
@@ -169,12 +169,12 @@ fn definitions<'t>(pattern: &'t Regex, text: &'t str) -> impl Iterator<Item = (L
     lines.filter_map(|(n, line)| Some((LineNo::new(n)?, line.trim_end())))
 }
 
-/// Returns true if a line starts with a word that defines nothing, such as `if (x) {`.
+/// Returns true if a line starts with a keyword of a statement, such as `if (x) {`.
 fn is_statement(line: &str) -> bool {
     let line = line.trim_start().trim_start_matches('}').trim_start();
     let end = line.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(line.len());
     let (word, rest) = line.split_at(end);
-    // `function name(` and `class` members named like a word are definitions.
+    // `function name(` is a definition, and so are class members named like one of these keywords.
     match word {
         "function" => !rest.starts_with([' ', '*']),
         "with" | "case" | "do" => rest.starts_with([' ', '(', ':']),

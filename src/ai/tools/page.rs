@@ -1,28 +1,28 @@
-//! An answer while it is being written: never longer than it may be, and what it shows is on record.
+//! Builds a result of limited size, and records the lines that it contains.
 
 use crate::ai::ask::Read;
 use crate::diff::{LineNo, RepoPath};
 use std::borrow::Cow;
 
-/// Bytes that are kept free for the last line, which says what is left out.
+/// Bytes that are reserved for the last line, which states the omissions.
 const LAST: usize = 240;
 
-/// An answer that is being written.
+/// A result under construction.
 #[derive(Debug)]
 pub(super) struct Page {
     text: String,
-    /// Bytes that it may have.
+    /// Bytes of the result, at most.
     room: usize,
     read: Vec<Read>,
 }
 
 impl Page {
-    /// Starts an answer of at most `room` bytes.
+    /// Creates a result of at most `room` bytes.
     pub(super) fn new(room: usize) -> Self {
         Self { text: String::new(), room, read: Vec::new() }
     }
 
-    /// Adds a line of our own words; `false` where there is no room for it.
+    /// Adds a line that is not from a file. Returns false if it does not fit.
     #[must_use]
     pub(super) fn say(&mut self, line: &str) -> bool {
         if self.text.len() + line.len() + 1 + LAST > self.room {
@@ -33,8 +33,8 @@ impl Page {
         true
     }
 
-    /// Adds a line of a file, and puts it on record; `false` where there is no room for it. A line end, or what a
-    /// reader takes for one, cannot be in it.
+    /// Adds a line of a file, and records it. Returns false if it does not fit. The text must not contain a line end,
+    /// or a character that readers treat as one.
     #[must_use]
     pub(super) fn show(&mut self, path: &RepoPath, line: LineNo, text: &str) -> bool {
         let shown = self.say(&format!("{line}: {text}"));
@@ -48,13 +48,13 @@ impl Page {
         shown
     }
 
-    /// Adds the last line, cut to what is left.
+    /// Adds the last line, truncated to the remaining room.
     pub(super) fn close(&mut self, line: &str) {
         let left = self.room.saturating_sub(self.text.len());
         self.text.push_str(&cut(line, left));
     }
 
-    /// Returns the answer and what it shows.
+    /// Returns the result and the recorded lines.
     pub(super) fn finish(mut self) -> (String, Vec<Read>) {
         if self.text.ends_with('\n') {
             self.text.pop();
@@ -63,7 +63,7 @@ impl Page {
     }
 }
 
-/// Cuts a line to about `max` bytes, and says what is left out.
+/// Truncates a line to about `max` bytes, and appends the number of omitted bytes.
 pub(super) fn cut(line: &str, max: usize) -> Cow<'_, str> {
     if line.len() <= max {
         return Cow::Borrowed(line);

@@ -7,7 +7,7 @@ use crate::ai::tree::Tree;
 use crate::diff::LineNo;
 use serde_json::Value;
 
-/// Lines that are shown at once.
+/// Lines of one result, at most.
 const MAX_LINES: u32 = 400;
 
 pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {

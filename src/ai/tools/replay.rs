@@ -1,4 +1,4 @@
-//! Repeats the lookups that a kept answer rests on, and compares their results. No request is sent.
+//! Repeats the lookups of a cached answer, and compares their results. Sends no request.
 
 use super::Session;
 use crate::ai::ask::{Lookup, Subject};
@@ -6,7 +6,7 @@ use crate::ai::tree::Tree;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// Lookups that are repeated one after another, within the limits of live tools.
+/// Lookups that are repeated in order, within the limits of live tools.
 #[derive(Debug)]
 pub struct Replay<'t, 'r> {
     tree: &'t Tree<'r>,
@@ -14,7 +14,7 @@ pub struct Replay<'t, 'r> {
 }
 
 impl<'t, 'r> Replay<'t, 'r> {
-    /// Starts with the usual limits.
+    /// Creates a replay with the default limits.
     pub fn new(tree: &'t Tree<'r>) -> Self {
         Self { tree, session: Session::new(tree) }
     }
@@ -34,20 +34,20 @@ impl<'t, 'r> Replay<'t, 'r> {
 }
 
 impl Lookup {
-    /// Makes the record of a call of a tool.
+    /// Records a tool call.
     pub(super) fn call(name: &str, arguments: &Value, result: &str) -> Self {
         let subject = Subject::Call { name: name.to_owned(), arguments: arguments.clone() };
         Self { subject, digest: digest(result.as_bytes()) }
     }
 
-    /// Makes the record of what a program read of a tree. `None`: it cannot be repeated.
+    /// Records a read of the tree by a program. Returns `None` if it cannot be repeated.
     pub fn in_tree(tree: &Tree<'_>, subject: Subject) -> Option<Self> {
         let digest = digest_in(tree, &subject)?;
         Some(Self { subject, digest })
     }
 }
 
-/// Returns the digest of a part of the tree. `None`: the tree cannot be named, or the subject is a call.
+/// Returns the digest of a part of the tree. Returns `None` if the tree has no ID, or the subject is a call.
 fn digest_in(tree: &Tree<'_>, subject: &Subject) -> Option<[u8; 32]> {
     match subject {
         Subject::File(path) => Some(tree.text(path).map_or([0; 32], |text| digest(text.as_bytes()))),

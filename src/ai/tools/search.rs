@@ -1,7 +1,7 @@
-//! `search`: lines that match.
+//! `search`: lines that match a pattern.
 //!
-//! What counts is the text as it is shown: a pattern cannot feel for a secret. The bytes are only asked first
-//! whether a file is worth redacting. Expressions are those of the `regex` crate: linear, whatever the pattern.
+//! Matches are evaluated on the redacted text, so that a pattern cannot probe for a secret. The raw bytes only
+//! determine whether a file is worth redacting. The `regex` crate guarantees linear time for any pattern.
 
 use super::page::{Page, cut};
 use super::{argument, list};
@@ -10,27 +10,27 @@ use crate::diff::LineNo;
 use regex::{RegexBuilder, bytes};
 use serde_json::Value;
 
-/// Bytes that a pattern may have.
+/// Bytes of a pattern, at most.
 const MAX_PATTERN: usize = 1_000;
-/// Bytes that a compiled pattern may have.
+/// Bytes of a compiled pattern, at most.
 const MAX_COMPILED: usize = 1 << 20;
-/// Bytes that one search looks at.
+/// Bytes that one search reads, at most.
 const MAX_BYTES: usize = 48 << 20;
-/// Bytes that one search makes fit to be shown.
+/// Bytes that one search redacts, at most.
 const MAX_SHOWN: usize = 8 << 20;
-/// Lines that one search shows.
+/// Lines in a result, at most.
 const MAX_LINES: usize = 120;
-/// Lines of one file that it shows.
+/// Lines of one file in a result, at most.
 const MAX_LINES_OF_FILE: usize = 25;
-/// Bytes of a line that it shows.
+/// Bytes of a line in a result, at most.
 const MAX_LINE: usize = 300;
 
-/// A pattern, ready.
+/// A compiled pattern.
 struct Pattern {
     line: regex::Regex,
-    /// Matches wherever a line of the file would; `None`: that cannot be told.
+    /// Pattern that matches a file if one of its lines may match; `None` if no such pattern can be derived.
     file: Option<bytes::Regex>,
-    /// Why it is searched as it stands.
+    /// Reason why the pattern is searched for literally, if it is.
     literal: Option<String>,
 }
 
@@ -57,14 +57,14 @@ impl Pattern {
     }
 }
 
-/// Returns true if a pattern that matches a line as it is shown matches the whole file as it is: not where it speaks
-/// of the ends of the text, sets flags, or looks for what stands in for something else.
+/// Returns true if a pattern that matches a redacted line also matches the raw file. This does not hold for patterns
+/// that contain text anchors or flags, or that can match a placeholder or an escape.
 fn is_same_in_a_file(source: &str) -> bool {
     let flags = source.replace("(?i)", "").replace("(?:", "");
     !["\\A", "\\z", "(?", "<secret", "u{", "u\\{", "x{"].iter().any(|s| flags.contains(s))
 }
 
-/// Says what is wrong with a pattern in one line.
+/// Describes the error in a pattern in one line.
 fn reason(e: &regex::Error) -> String {
     match e {
         regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
@@ -72,19 +72,19 @@ fn reason(e: &regex::Error) -> String {
     }
 }
 
-/// What came of a search so far.
+/// The state of a search.
 #[derive(Default)]
 struct Seen {
     bytes: usize,
     redacted: usize,
     files: usize,
     lines: usize,
-    /// Files with matches that are not all shown.
+    /// Files of which not all matches are in the result.
     cut: usize,
     unread: usize,
     /// Files that could not be read.
     failed: usize,
-    /// Files that were not looked at, since one search looks at no more.
+    /// Files that were not read because of the limits of one search.
     late: usize,
 }
 
@@ -156,7 +156,7 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result
     Ok(page)
 }
 
-/// Returns a line, or of a long one the part where it matches.
+/// Returns a line, or the part of a long line around its match.
 fn around(pattern: &regex::Regex, line: &str) -> String {
     let at = match pattern.find(line) {
         Some(m) if line.len() > MAX_LINE && m.start() > MAX_LINE / 2 => {

@@ -1,4 +1,4 @@
-//! Tests of what becomes of several claims, and of claims beside rules.
+//! Tests of merging several claims, and of claims that repeat findings of rules.
 
 use super::*;
 use crate::ai::anchor::tests::{Case, claim};
@@ -35,7 +35,7 @@ fn reading(case: &Case, backend: &str, claim: Claim) -> Candidate {
     Candidate { evidence, ..candidate }
 }
 
-/// Writes out findings: severity, confidence, origin, evidence.
+/// Formats findings: severity, confidence, origin, evidence.
 fn listed(sealed: &Sealed) -> Vec<String> {
     let word = |e: &Evidence| match e {
         Evidence::Carried { round } => format!("carried:{round}"),
@@ -60,7 +60,7 @@ fn confidence_follows_from_the_evidence_by_the_table() {
     let one = |c: Candidate| listed(&seal(vec![c], &[], &case.rules)).remove(0);
     assert_eq!(one(by(&case, "a", bug(exact))), "major medium a quote");
     assert_eq!(one(reading(&case, "a", bug(exact))), "major high a quote+read");
-    // What is tied loosely stays low, whatever else there is.
+    // A loose match has low confidence, whatever other evidence exists.
     assert_eq!(one(by(&case, "a", bug(""))), "major low a");
     assert_eq!(one(by(&case, "a", bug("return db.newest[name]"))), "major low a");
     assert_eq!(one(reading(&case, "a", bug("return db.newest[name]"))), "major low a read");
@@ -71,7 +71,7 @@ fn confidence_follows_from_the_evidence_by_the_table() {
     let both = |a: Candidate, b: Candidate| listed(&seal(vec![a, b], &[], &case.rules));
     assert_eq!(both(by(&case, "a", bug(exact)), by(&case, "b", bug(exact))), ["major high a quote+b"]);
     assert_eq!(both(by(&case, "a", bug("")), by(&case, "b", bug(""))), ["major low a b"]);
-    // The same backend twice is one voice.
+    // Two claims of the same backend do not count as agreement.
     assert_eq!(both(by(&case, "a", bug(exact)), by(&case, "a", bug(exact))), ["major medium a quote"]);
 }
 
@@ -103,7 +103,7 @@ fn two_problems_on_one_line_stay_two() {
     };
     let sealed = seal(vec![by(&case, "a", leak.clone()), by(&case, "a", injection())], &[], &case.rules);
     assert_eq!(sealed.findings.len(), 2);
-    // Of one kind, too; and they stay two when reports are put in order.
+    // The same holds for one category. They are still two findings after the report is arranged.
     let bug = Claim { category: "bug".into(), cwe: None, ..injection() };
     let sealed = seal(vec![by(&case, "a", leak), by(&case, "a", bug)], &[], &case.rules);
     let arranged = crate::finding::arrange(sealed.findings);
@@ -162,7 +162,7 @@ fn a_refuted_claim_is_disputed_unless_another_stands() {
     assert_eq!(sealed.findings[0].disputed, None);
 }
 
-/// The key's line, what rules find in it, and the case.
+/// Returns the case, the findings of rules, and the line with the key.
 fn with_a_key() -> (Case, Vec<Finding>, String) {
     let line = format!("aws_access_key_id = \"{}{}\"\n", "AKIA", "Q3EGRNDLK5V2TW7A");
     let case = Case::new(&[("conf.py", "a = 1\n", &format!("a = 1\n{line}"))]);
@@ -241,13 +241,13 @@ fn a_claim_that_is_worse_than_the_rule_it_repeats_is_kept() {
     )
     .unwrap();
     let hardcoded = Claim { category: "security".into(), cwe, title: "Key".into(), ..claim("conf.py", 2, &shown) };
-    // Policy made the rule mild: a person's word, which a claim does not undo.
+    // The policy lowered the severity of the rule. A claim must not undo this decision of a person.
     let mut lowered = Vec::new();
     mild.scan(&case.group.files[0].change, Scope::All, &mut lowered);
     assert_eq!(lowered[0].severity(), Severity::Suggestion);
     let sealed = seal(vec![by(&case, "a", hardcoded)], &lowered, &mild);
     assert_eq!((sealed.findings.len(), sealed.echoes.len()), (0, 1), "{:?}", listed(&sealed));
-    // Nobody did: the rule itself is mild, and the claim is not.
+    // Here the severity of the rule is low by default, and the claim has a higher one.
     let rule = crate::rules::describe_all().find(|r| r.severity <= Severity::Minor && r.cwe.is_some()).unwrap();
     let draft = Draft { rule_id: rule.id.into(), severity: rule.severity, cwe: rule.cwe, ..draft_of(&found[0]) };
     let worse = Claim { cwe: rule.cwe.map(i64::from), title: "Worse".into(), ..claim("conf.py", 2, &shown) };
@@ -277,7 +277,7 @@ fn draft_of(finding: &Finding) -> Draft {
 
 #[test]
 fn the_same_claim_about_two_branches_of_a_push_stays_two() {
-    // Neither has a commit: each is a net change.
+    // Neither group has a commit: each is a net change.
     let case = case();
     let of = |group: usize| Candidate { group, ..by(&case, "a", injection()) };
     let sealed = seal(vec![of(1), of(0)], &[], &case.rules);

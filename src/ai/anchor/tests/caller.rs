@@ -1,8 +1,9 @@
-//! Tests of claims about lines that name a definition of which the change, or the line's own file, has several.
+//! Tests of claims about lines that name a definition which the change, or the file of the line, defines several times.
 
 use super::*;
 
-/// Two changed definitions of `load`, and an unchanged file that was read: where does a claim about its line go?
+/// Returns the position of a claim about a line of an unchanged file that was read, with two changed definitions of
+/// `load`.
 fn placed(files: [&str; 2], caller: &str, text: &str, line: i64) -> String {
     let (old, new) = match files[0].rsplit_once('.').map(|(_, extension)| extension) {
         Some("go") => ("package a\n\nfunc load(p int) {\n}\n", "package a\n\nfunc load(p int, q int) {\n}\n"),
@@ -23,12 +24,12 @@ fn of_two_changed_definitions_the_imported_one_is_meant() {
     for (files, caller, text, line, expected) in [
         (py, "app.py", "from lib.two import load\nx = load(1)\n", 2, "lib/two.py:1 as numbered"),
         (py, "app.py", "from lib import one\nx = one.load(1)\n", 2, "lib/one.py:1 as numbered"),
-        // By what stands before the name.
+        // By the qualifier before the name.
         (py, "app.py", "from lib import one, two\nx = two.load(1)\n", 2, "lib/two.py:1 as numbered"),
         (py, "app.py", "from lib import one, two as t\nx = t.load(1)\n", 2, "lib/two.py:1 as numbered"),
-        // By another name.
+        // By an alias.
         (py, "app.py", "from lib.two import load as read\nx = read(1)\n", 2, "lib/two.py:1 as numbered"),
-        // Both are imported, or none is.
+        // Both files are imported, or neither is.
         (py, "app.py", "from lib import one, two\nx = load(1)\n", 2, "lib/one.py:1 loosely"),
         (py, "app.py", "from lib.two import load\nfrom lib import one\nx = load(1)\n", 3, "lib/one.py:1 loosely"),
         (py, "app.py", "x = store.load(1)\n", 1, "lib/one.py:1 loosely"),
@@ -39,7 +40,7 @@ fn of_two_changed_definitions_the_imported_one_is_meant() {
             2,
             "lib/two.js:1 as numbered",
         ),
-        // By the folder that exports it.
+        // By the folder that exports the name.
         (
             ["one/a.js", "two/b.js"],
             "app.js",
@@ -47,7 +48,7 @@ fn of_two_changed_definitions_the_imported_one_is_meant() {
             2,
             "two/b.js:1 as numbered",
         ),
-        // Files of a package use each other's names.
+        // Files of one package use each other's names.
         (["one/a.go", "two/b.go"], "two/c.go", "package two\n\nvar x = load(1)\n", 3, "two/b.go:3 as numbered"),
         (["one/a.go", "one/b.go"], "one/c.go", "package one\n\nvar x = load(1)\n", 3, "one/a.go:3 loosely"),
     ] {
@@ -64,7 +65,7 @@ fn a_definition_in_the_file_of_the_line_makes_a_claim_doubtful() {
         ("def load(p):\n    pass\nx = load(1)\n", 3, "lib/one.py:1 loosely"),
         ("from lib import one\ndef load(p):\n    pass\nx = one.load(1)\n", 4, "lib/one.py:1 as numbered"),
         ("from lib.one import load as read\ndef load(p):\n    pass\nx = read(1)\n", 4, "lib/one.py:1 as numbered"),
-        // A function in a function is known there only.
+        // A nested function is visible only in its outer function.
         ("def a():\n    def load(p):\n        pass\n    x = load(1)\n", 4, "lib/one.py:1 loosely"),
         ("def a():\n    def load(p):\n        pass\ndef b():\n    x = load(1)\n", 5, "lib/one.py:1 as numbered"),
     ] {

@@ -1,4 +1,4 @@
-//! Tests of quotes that several lines have: which line is meant, and when none is believed.
+//! Tests of quotes that several lines match: which line is chosen, and when no line is certain.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 fn equal_lines_are_told_apart_by_the_number() {
     let case = case();
     for (line, expected) in [
-        // 21 and 31 (new side) hold it; both are within what a model may be off by.
+        // Lines 21 and 31 (new side) match; both are within the tolerance for a claimed number.
         (21, "src/a.rs:21 as numbered"),
         (31, "src/a.rs:31 as numbered"),
         (22, "src/a.rs:21 loosely"),
@@ -60,13 +60,13 @@ fn numbers_of_a_diff_view_are_recognised() {
     let case = Case::new(&[("jobs.txt", &lines, &with(&[100, 200, 300]))]);
     for (line, expected) in [
         (202, "jobs.txt:202 exactly"),
-        // Another line is equal, and the number is that of neither.
+        // Another line is equal, and the number matches neither.
         (207, "jobs.txt:202 loosely"),
         (210, "jobs.txt:202 loosely"),
         (200, "jobs.txt:202 loosely"),
-        // The position in the second hunk is that in every hunk: nothing is told apart.
+        // The position is the same in each hunk, so it distinguishes nothing.
         (4, "jobs.txt loosely"),
-        // The position in the file's diff: 7 lines a hunk, with headers.
+        // Position in the diff of the file: 7 lines per hunk, plus headers.
         (13, "jobs.txt:202 loosely"),
     ] {
         let anchored = case.anchor(claim("jobs.txt", line, "retry(job);"));
@@ -74,12 +74,12 @@ fn numbers_of_a_diff_view_are_recognised() {
     }
 }
 
-/// A file of 120 lines in which these are added; the rest is unchanged.
+/// Returns a case with a file of 120 lines, of which only the given ones are added.
 fn with_added(path: &str, added: &[(usize, &str)]) -> Case {
     with_lines(path, added, &[])
 }
 
-/// The same, with unchanged lines in the place of others.
+/// Like [`with_added`], with unchanged lines that replace others.
 fn with_lines(path: &str, added: &[(usize, &str)], unchanged: &[(usize, &str)]) -> Case {
     let (old, new) = edited(added, unchanged);
     Case::new(&[(path, &old, &new)])
@@ -113,13 +113,13 @@ fn identical_lines_40_apart_are_told_apart_by_their_number_or_their_neighbours_o
         &case,
         "a.c",
         &[
-            // 20 may also be the place of the second one in the diff.
+            // 20 is also the position of the second line in the diff.
             (20, "free(buffer);", "a.c:20 as numbered"),
             (60, "free(buffer);", "a.c:60 exactly"),
             (22, "free(buffer);", "a.c:20 loosely"),
             (45, "free(buffer);", "a.c:60 loosely"),
             (0, "free(buffer);", "a.c loosely"),
-            // Lines quoted beside it decide, whatever the number is.
+            // Additional quoted lines decide, whatever the number is.
             (0, "free(buffer);\ndone(b);", "a.c:60-61 exactly"),
             (25, "free(buffer);\ndone(b);", "a.c:60-61 exactly"),
             (60, "free(buffer);\ndone(a);", "a.c:20-21 exactly"),
@@ -143,7 +143,7 @@ fn a_part_of_several_lines_is_believed_at_the_claimed_number_only() {
             (58, "load(path,", "a.c:60 loosely"),
             // The line with the number is not changed.
             (22, "load(path,", "remark a.c:22"),
-            // One changed line has it, unless an unchanged one is nearer.
+            // Only one changed line contains it, and no unchanged line is nearer.
             (0, "store(path,", "a.c:90 as numbered"),
             (88, "store(path,", "a.c:90 as numbered"),
             (93, "store(path,", "a.c:90 loosely"),
@@ -173,16 +173,16 @@ fn a_part_counts_from_eight_characters_and_two_tokens_with_a_word() {
             (22, "…ick.shell", "a.c:22 as numbered"),
             (22, "+ import cli", "a.c:22 as numbered"),
             (22, "click.s", "a.c:22 loosely"),
-            // White space does not make a part longer.
+            // White space does not lengthen a part.
             (22, "import           c", "a.c:22 as numbered"),
             (22, "k    .    s", "a.c:22 loosely"),
-            // Marks are in many lines.
+            // Punctuation is in many lines.
             (20, "});  });", "a.c:20 loosely"),
             (21, "----------------", "a.c:21 loosely"),
             (21, "// -----", "a.c:21 loosely"),
-            // Words that are apart are not the word that they make.
+            // Separated words do not equal the joined word.
             (23, "for got(it)", "a.c:23 loosely"),
-            // Each end of what was left out must say enough.
+            // Each side of an omission must be long enough.
             (20, "levels[...; });", "a.c:20 loosely"),
         ],
     );
@@ -209,7 +209,7 @@ fn what_looks_like_a_diff_marker_may_be_part_of_the_line() {
             (20, "-uses: actions/checkout", "ci.yml:20 exactly"),
             (20, "- uses: actions/checkout", "ci.yml:20 exactly"),
             (60, "+ uses: actions/checkout", "ci.yml:60 exactly"),
-            // Quote and number are of two lines.
+            // The quote matches one line, and the number another.
             (60, "- uses: actions/checkout", "ci.yml:60 loosely"),
             (58, "- uses: actions/checkout", "ci.yml:20 loosely"),
         ],
@@ -244,7 +244,7 @@ fn a_bracket_is_believed_at_its_number_only() {
             (0, "}", "a.c loosely"),
         ],
     );
-    // The only one that was shown is not the only one of the file.
+    // The model received one such line, but the file contains several.
     let case = with_lines("a.c", &[(20, "}")], &[(70, "}")]);
     check(&case, "a.c", &[(21, "}", "a.c:20 loosely"), (20, "}", "a.c:20 as numbered"), (0, "}", "a.c:20 loosely")]);
 }

@@ -1,4 +1,4 @@
-//! Tests of claims that name another file than the one that has the quote, and of quotes that two files have.
+//! Tests of claims that name a file other than the one with the quote, and of quotes that are in two files.
 
 use super::equal::{check, edited};
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 /// Lines of a file: number and text.
 type At<'a> = &'a [(usize, &'a str)];
 
-/// A change of files of 120 lines: path, lines that are added, lines in the place of unchanged ones.
+/// Returns a change of files of 120 lines: path, added lines, and unchanged lines that replace others.
 fn with_files(files: &[(&str, At<'_>, At<'_>)]) -> Case {
     let texts: Vec<(String, String)> = files.iter().map(|(_, added, unchanged)| edited(added, unchanged)).collect();
     let all = files.iter().zip(&texts).map(|((path, ..), (old, new))| (*path, old.as_str(), new.as_str()));
@@ -34,7 +34,7 @@ fn a_quote_that_the_named_file_has_where_it_was_not_shown_is_not_believed_in_ano
         &as_part,
         "a.c",
         &[
-            // A line that equals the quote and has the number is more than one that has it as a part.
+            // An equal line with the claimed number takes precedence over a line that contains the quote.
             (40, "open(it);", "b.c:40 exactly"),
             (42, "open(it);", "b.c:40 loosely"),
             (0, "open(it);", "b.c:40 loosely"),
@@ -54,7 +54,8 @@ fn a_line_that_moved_from_the_named_file_is_told_from_the_removed_one_by_the_num
         &case,
         "a.c",
         &[
-            // The next numbered line of the new side, the number of the old side, and that of the other file.
+            // The number of the next line on the new side, the number on the old side, and the number in the other
+            // file.
             (50, "check(user, role);", "a.c:50 exactly"),
             (51, "check(user, group);", "a.c:50 exactly"),
             (10, "check(user, role);", "b.c:10 as numbered"),
@@ -65,7 +66,7 @@ fn a_line_that_moved_from_the_named_file_is_told_from_the_removed_one_by_the_num
             (12, "check(user, role);", "b.c:10 loosely"),
         ],
     );
-    // The other file is named: it has the line.
+    // The claim names the other file, which contains the line.
     check(&case, "b.c", &[(10, "check(user, role);", "b.c:10 exactly")]);
     // Brackets are in every file.
     let case = Case::new(&[("a.c", "row 1\n}\nrow 2\n", "row 1\nrow 2\n"), ("b.c", "", &format!("{old}}}\n"))]);
@@ -92,7 +93,7 @@ fn a_quote_that_fits_the_named_file_only_without_its_marker_is_not_believed() {
         );
     }
     check(&case, "b.yml", &[(40, "- uses: actions/checkout@v4", "b.yml:40 exactly")]);
-    // No other file has it with the marker.
+    // No other file contains it with the marker.
     check(
         &case,
         "a.yml",
@@ -115,19 +116,19 @@ fn a_part_that_only_another_file_has_lands_there() {
             (64, "name = \"si", "b.py:40 loosely"),
             (20, "name = \"si…", "b.py:40 loosely"),
             (0, "name = \"si", "b.py:40 loosely"),
-            // Too little to be believed, but the only one.
+            // The part is too short to be certain, but only one line contains it.
             (60, "try:", "b.py:60 loosely"),
             (0, "try:", "b.py:60 loosely"),
             // Brackets are in every file.
             (0, ");", "dropped"),
             // The named line is part of the change.
             (20, "try:", "a.py:20 loosely"),
-            // It equals one line, and is a part of another.
+            // It equals one line and is a part of another.
             (90, "seen(a)", "c.py:90 as numbered"),
             (95, "seen(a)", "c.py:90 loosely"),
         ],
     );
-    // The named file has it where it was not shown.
+    // The named file contains it in lines that the model did not receive.
     let hidden = with_files(&[
         ("a.py", &[(20, "row(1, 2)")], &[(90, "name = \"single\""), (100, "name = \"side\"")]),
         ("b.py", &[(40, "name = \"simple\"")], &[]),
@@ -145,7 +146,7 @@ fn a_part_of_one_line_of_the_named_file_is_not_believed_with_the_number_of_anoth
 fn a_part_of_the_numbered_line_may_equal_a_removed_one() {
     let case = Case::new(&[("a.md", "v1\n====\n", "v1.1\n======\nv1\n")]);
     check(&case, "a.md", &[(2, "====", "a.md:2 loosely"), (3, "====", "a.md:3 as numbered")]);
-    // Shown is the same line either way.
+    // Both interpretations lead to the same line.
     let case = Case::new(&[("a.c", "row 1\nopen(it)\nrow 2\n", "row 1\nopen(it).close()\nrow 2\n")]);
     check(&case, "a.c", &[(2, "open(it)", "a.c:2 exactly")]);
 }

@@ -1,11 +1,11 @@
-//! What the program may know of the environment.
+//! The environment variables that are passed to the program.
 
 use super::Key;
 use crate::env::Env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Passed on as they are: where a login is kept, the words of the system, the way to the network.
+/// Variables that are passed unchanged: location of the login, locale, network settings.
 const PASSED: &[&str] = &[
     "HOME",
     "USER",
@@ -25,12 +25,13 @@ const PASSED: &[&str] = &[
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
-    // Windows does without none of these.
+    // Required on Windows.
     "SystemRoot",
     "USERPROFILE",
     "APPDATA",
     "LOCALAPPDATA",
-    // How the program logs in and asks; not what a session around this one left there.
+    // Settings for login and requests of the program. Variables that an outer session sets for its children are
+    // excluded.
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CODE_CLIENT_CERT",
     "CLAUDE_CODE_CLIENT_KEY",
@@ -47,10 +48,10 @@ const PASSED: &[&str] = &[
     "CLAUDE_CODE_SKIP_FOUNDRY_AUTH",
 ];
 
-/// Keys, addresses and names of models of the provider.
+/// Prefix of keys, addresses and model names of the provider.
 const PREFIX: &[u8] = b"ANTHROPIC_";
 
-/// A cloud's credentials go where its switch says that the model is there.
+/// Credentials of a cloud, passed only if the variable that selects this cloud is set.
 const CLOUDS: &[(&str, &[&str])] = &[
     (
         "CLAUDE_CODE_USE_BEDROCK",
@@ -78,7 +79,7 @@ const CLOUDS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Returns the whole environment of the program but for its temporary folder.
+/// Returns the environment of the program, except its temporary folder.
 pub(super) fn allowed(env: &Env, top: Option<&Path>, retries: u32) -> Vec<(OsString, OsString)> {
     let clouds = CLOUDS.iter().filter(|(switch, _)| env.os(switch).is_some()).flat_map(|(_, names)| *names);
     let named = PASSED.iter().chain(clouds).filter_map(|name| Some((OsString::from(name), env.os(name)?.clone())));
@@ -95,7 +96,7 @@ pub(super) fn allowed(env: &Env, top: Option<&Path>, retries: u32) -> Vec<(OsStr
     all
 }
 
-/// Returns `PATH` without what is relative or lies in the repository: the program starts others by name.
+/// Returns `PATH` without relative entries and entries in the repository, because the program starts others by name.
 fn search_path(env: &Env, top: Option<&Path>) -> Option<OsString> {
     let top = top.and_then(|t| t.canonicalize().ok());
     let safe = |dir: &PathBuf| {
@@ -113,7 +114,7 @@ fn search_path(env: &Env, top: Option<&Path>) -> Option<OsString> {
     (!joined.is_empty()).then_some(joined)
 }
 
-/// Returns what must not turn up in a message: keys, tokens and the passwords of proxies.
+/// Returns the secrets that must not appear in messages: keys, tokens and the passwords of proxies.
 pub(super) fn secrets(env: &Env) -> Vec<Key> {
     let mut secrets = Vec::new();
     for (name, value) in env.vars() {
@@ -173,7 +174,7 @@ mod tests {
         let vars: Vec<_> = canaries.iter().map(|name| (*name, "canary")).chain([("HOME", "/h")]).collect();
         let set = ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_MAX_RETRIES", "DISABLE_AUTOUPDATER"];
         assert_eq!(names(&vars), [&set[..], &["HOME"]].concat());
-        // A cloud's own credentials, once it is switched on.
+        // The credentials of a cloud are passed when it is selected.
         let vars = [&vars[..], &[("CLAUDE_CODE_USE_BEDROCK", "1"), ("ANTHROPIC_API_KEY", "x")]].concat();
         let names = names(&vars);
         assert!(names.contains(&"AWS_SECRET_ACCESS_KEY".to_owned()) && names.contains(&"ANTHROPIC_API_KEY".to_owned()));

@@ -1,7 +1,7 @@
-//! Reads the events of the program, one JSON document a line.
+//! Parses the events of the program, one JSON document per line.
 //!
-//! Unknown events and keys are passed over. What is no JSON, a second result, and a beginning that says that the
-//! program is not set up as it was told, end it.
+//! Unknown events and keys are ignored. The run ends on invalid JSON, on a second result, and on an initial event that
+//! reports another setup than requested.
 
 use super::log::Log;
 use super::{OLDEST, Version, failure, too_old};
@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// The tool that an answer is given with.
+/// The tool that the model calls to answer.
 const ANSWER_TOOL: &str = "StructuredOutput";
 
-/// How the program has to be set up.
+/// The setup that the program must confirm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'a> {
-    /// It may have fewer.
+    /// Names of the allowed tools; the program may report fewer.
     pub(super) tools: &'a [&'a str],
     pub(super) folder: &'a Path,
 }
@@ -29,24 +29,24 @@ pub(super) struct Expected<'a> {
 #[derive(Debug)]
 pub(super) struct Session<'a, 't> {
     expected: Expected<'a>,
-    /// What its requests are reserved with.
+    /// Grant from which the requests are reserved.
     grant: Option<&'a Grant<'a>>,
     log: Option<Log<'a, 't>>,
     model: Option<String>,
     result: Option<Value>,
     fault: Option<Failure>,
-    /// What each message of the model cost, by its id.
+    /// Usage per message of the model, by message ID.
     messages: BTreeMap<String, Spent>,
     retries: u64,
     answers: Answers,
 }
 
-/// Calls of the tool that an answer is given with, in order.
+/// Calls of the answer tool, in order.
 #[derive(Debug, Default)]
 struct Answers {
-    /// The message of each, and its id.
+    /// Message ID and call ID of each.
     given: Vec<(String, String)>,
-    /// The program did not take these: their form was wrong.
+    /// Calls that the program rejected because of an invalid format.
     rejected: BTreeSet<String>,
 }
 
@@ -57,8 +57,8 @@ impl Answers {
         }
     }
 
-    /// Returns true if there is more than one answer: in one message, or none of them rejected. Of these
-    /// the program would return the last.
+    /// Returns true if there is more than one answer: two in one message, or two that were not rejected. The program
+    /// would return the last of them.
     fn are_several(&self) -> bool {
         let mut messages = BTreeSet::new();
         let in_one_message = self.given.iter().any(|(message, _)| !messages.insert(message));
@@ -66,10 +66,10 @@ impl Answers {
     }
 }
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(super) struct Finished {
-    /// `None`: it never said how it is set up.
+    /// `None` if the program never reported its setup.
     pub(super) model: Option<String>,
     pub(super) result: Option<Value>,
     pub(super) read: Vec<Read>,
@@ -95,7 +95,7 @@ impl<'a, 't> Session<'a, 't> {
         }
     }
 
-    /// Takes a line; breaks where nothing that follows can be believed.
+    /// Parses a line. Breaks if the following lines cannot be trusted.
     pub(super) fn take(&mut self, line: &[u8]) -> ControlFlow<()> {
         if line.trim_ascii().is_empty() {
             return ControlFlow::Continue(());
@@ -135,7 +135,7 @@ impl<'a, 't> Session<'a, 't> {
         ControlFlow::Break(())
     }
 
-    /// Compares what the program says of itself with what it was told, and returns its model.
+    /// Compares the reported setup with the requested one, and returns the model.
     fn check(&self, event: &Value) -> Result<String, Failure> {
         let word = |key: &str| event.get(key).and_then(Value::as_str);
         let version = word("claude_code_version").unwrap_or("of an unknown version");
@@ -168,8 +168,8 @@ impl<'a, 't> Session<'a, 't> {
         Ok(word("model").unwrap_or_default().to_owned())
     }
 
-    /// Counts a further request: a retry, which the program is about to send, or a message of another
-    /// turn, whose number `--max-turns` bounds. Ends the program where a limit would be passed.
+    /// Counts another request: a retry that the program is about to send, or a message of another turn, whose number
+    /// `--max-turns` limits. Ends the program if a limit would be exceeded.
     fn count_request(&mut self, is_retry: bool) -> ControlFlow<()> {
         let Some(grant) = self.grant else { return ControlFlow::Continue(()) };
         let taken = if is_retry { grant.take_spare() } else { grant.take() };
@@ -181,11 +181,11 @@ impl<'a, 't> Session<'a, 't> {
 
     fn message(&mut self, event: &Value) -> ControlFlow<()> {
         let Some(message) = event.get("message") else { return ControlFlow::Continue(()) };
-        // The program itself speaks with this model when there is nothing to show for it.
+        // The program uses this model name for messages that it generates itself.
         let real = message.get("model").and_then(Value::as_str) != Some("<synthetic>");
         if let (Some(id), Some(usage), true) = (message.get("id").and_then(Value::as_str), message.get("usage"), real) {
             let is_new = self.messages.insert(id.to_owned(), spent(usage)).is_none();
-            // The first is what the grant is for.
+            // The grant covers the first request.
             if is_new && self.messages.len() > 1 && self.count_request(false).is_break() {
                 return ControlFlow::Break(());
             }
@@ -199,7 +199,7 @@ impl<'a, 't> Session<'a, 't> {
             let message = "it dropped parts of its context, so the model did not see all of the prompt at the end";
             return self.end(Failure::new(Cause::TooLarge, message));
         }
-        // What agents of the model's own do is not what it saw.
+        // The model did not see the results of its subagents.
         if event.get("parent_tool_use_id").is_some_and(|id| !id.is_null()) {
             return ControlFlow::Continue(());
         }
@@ -224,18 +224,18 @@ impl<'a, 't> Session<'a, 't> {
         ControlFlow::Continue(())
     }
 
-    /// Returns the tokens of the largest prompt that the provider counted; 0 where it counted none.
+    /// Returns the tokens of the largest prompt according to the provider, or 0 if it counted none.
     pub(super) fn prompt_tokens(&self) -> u64 {
         let largest = self.messages.values().map(|m| m.input_tokens).max().unwrap_or_default();
         if largest > 0 { largest } else { self.usage().input_tokens }
     }
 
-    /// Returns what it cost: as the result tells, else as the messages do.
+    /// Returns the usage from the result event, or else the sum over the messages.
     pub(super) fn usage(&self) -> Spent {
         let mut total = Spent::default();
         self.messages.values().for_each(|one| total.add(one));
         if let Some(result) = &self.result {
-            // A run that was broken off counts none in the end.
+            // The result of an interrupted run contains no usage.
             let told = result.get("usage").map(spent).filter(|told| told.input_tokens >= total.input_tokens);
             total = told.unwrap_or(total);
             total.cost_usd = result.get("total_cost_usd").and_then(Value::as_f64).filter(|usd| *usd >= 0.0);
@@ -245,10 +245,11 @@ impl<'a, 't> Session<'a, 't> {
         total
     }
 
-    /// Ends the reading.
+    /// Ends the parsing.
     ///
     /// # Errors
-    /// What made the program's word worthless.
+    ///
+    /// Returns the first fault of the run, or a failure if there are several answers.
     pub(super) fn finish(self) -> Result<Finished, Failure> {
         match self.fault {
             Some(fault) => Err(fault),
@@ -261,7 +262,7 @@ impl<'a, 't> Session<'a, 't> {
     }
 }
 
-/// Returns true for an event of the program that tells of a compacted context, or of a beginning one.
+/// Returns true for an event that reports that the context is being compacted, or was compacted.
 fn is_compaction(subtype: &str, event: &Value) -> bool {
     let is_compacting = event.get("status").and_then(Value::as_str).is_some_and(|s| s.contains("compact"));
     subtype.contains("compact") || event.get("compact_metadata").is_some() || is_compacting
@@ -273,7 +274,7 @@ fn has_edits(message: &Value) -> bool {
     edits.is_some_and(|edits| !edits.is_empty())
 }
 
-/// Reads the tokens of a message or a run.
+/// Parses the usage of a message or a run.
 fn spent(usage: &Value) -> Spent {
     let count = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or_default();
     let (cached, made) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));

@@ -1,4 +1,4 @@
-//! What went wrong with the program, in words for people.
+//! Failures of the program, with messages for people.
 
 use super::{Key, MAX_PROMPT, too_old};
 use crate::ai::ask::{Cause, Failure};
@@ -8,12 +8,12 @@ use serde_json::Value;
 use std::io;
 use std::path::Path;
 
-/// Characters of what the program says that are shown.
+/// Characters of output of the program that a message shows, at most.
 const MAX_SHOWN: usize = 200;
 
 const LOG_IN: &str = "log in: run `claude` and then /login; or set ANTHROPIC_API_KEY";
 
-/// Says why the program could not be started.
+/// Returns the failure of a program that could not be started.
 pub(super) fn start(path: &Path, error: &io::Error) -> Failure {
     let path = path.display();
     if error.kind() == io::ErrorKind::ArgumentListTooLong {
@@ -28,11 +28,11 @@ pub(super) fn start(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Cause::Setup, format!("{path} cannot be run: {why}"))
 }
 
-/// Says why a program that gave no answer ended.
+/// Returns the failure of a program that ended without an answer.
 pub(super) fn ended(out: &Output, secrets: &[Key]) -> Failure {
     let stderr = String::from_utf8_lossy(&out.stderr);
     let last = stderr.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or_default();
-    // What is wrong with its arguments is said first, and explained behind.
+    // An error about its arguments comes first, followed by an explanation.
     let wrong = stderr.lines().find(|l| l.contains("unknown option") || l.starts_with("error: option"));
     if let Some(wrong) = wrong {
         return too_old(&shown(wrong, secrets));
@@ -54,12 +54,12 @@ pub(super) fn ended(out: &Output, secrets: &[Key]) -> Failure {
     }
 }
 
-/// Says what a result is that is no success; `None`: it is one.
+/// Returns the failure that a result reports, or `None` if it is a success.
 pub(super) fn of_result(result: &Value, secrets: &[Key]) -> Option<Failure> {
     let word = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
     let subtype = word("subtype");
     if subtype == "success" && result.get("is_error") == Some(&Value::Bool(false)) {
-        // Some versions call it a success all the same.
+        // Some versions report these cases as success.
         return of_stop(word("stop_reason")).or_else(|| of_ending(word("terminal_reason")));
     }
     let errors = result.get("errors").and_then(Value::as_array).and_then(|e| e.first()).and_then(Value::as_str);
@@ -95,7 +95,7 @@ pub(super) fn of_result(result: &Value, secrets: &[Key]) -> Option<Failure> {
     })
 }
 
-/// Returns why a message that stopped for this reason is not an answer; `None`: it may be one.
+/// Returns the failure for a stop reason of a message, or `None` if the message can be an answer.
 pub(super) fn of_stop(reason: &str) -> Option<Failure> {
     Some(match reason {
         "" | "end_turn" | "tool_use" | "stop_sequence" => return None,
@@ -108,7 +108,7 @@ pub(super) fn of_stop(reason: &str) -> Option<Failure> {
     })
 }
 
-/// Returns why a run that ended for this reason has no answer. Unknown reasons say nothing: versions differ.
+/// Returns the failure for the reason why a run ended. Unknown reasons are ignored, because versions differ.
 fn of_ending(reason: &str) -> Option<Failure> {
     let cause = match reason {
         "prompt_too_long" => Cause::TooLarge,
@@ -123,7 +123,7 @@ fn of_ending(reason: &str) -> Option<Failure> {
     Some(Failure::new(cause, format!("it ended with {reason}")))
 }
 
-/// Makes what the program says fit for a message: without secrets, one line, not much.
+/// Prepares output of the program for a message: masks secrets, and keeps one line of limited length.
 pub(super) fn shown(text: &str, secrets: &[Key]) -> String {
     let masked = secrets.iter().fold(text.trim().to_owned(), |text, key| key.mask(&text));
     let line = masked.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What the program's tools really showed to the model.
+//! Records the lines that the tools of the program returned to the model.
 //!
-//! A line counts as read when a tool's answer holds its number and its text as they stand in the tree: neither what
-//! was asked for nor what a file says about itself can make one.
+//! A line counts as read if the result of a tool contains its number and the same text as in the tree. Neither a
+//! request nor the text of a file can forge an entry.
 
 use crate::ai::ask::{Lookup, Lookups, Read, Subject};
 use crate::ai::snapshot::Snapshot;
@@ -10,11 +10,11 @@ use crate::diff::{LineNo, RepoPath};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Lines that are kept at most.
+/// Lines that are recorded, at most.
 const MAX_LINES: usize = 500_000;
-/// Files that are looked up one by one. Of more, the answer depends on the whole tree.
+/// Files that are recorded separately. With more, the answer depends on the whole tree.
 const MAX_FILES: usize = 64;
-/// Places of a line of search results that are tried as the end of its path.
+/// Positions in a line of search results that are tried as the end of its path.
 const MAX_TRIES: usize = 16;
 
 /// The tool calls of one run.
@@ -22,15 +22,15 @@ const MAX_TRIES: usize = 16;
 pub(super) struct Log<'a, 't> {
     snapshot: &'a Snapshot,
     tree: &'a Tree<'t>,
-    /// Calls that were not answered yet: the tool and the path that it was given.
+    /// Calls without a result yet, by ID: the tool and its path.
     open: HashMap<String, (Tool, String)>,
     seen: BTreeMap<RepoPath, BTreeSet<u32>>,
     count: usize,
-    /// Files whose text the model asked for.
+    /// Files that the model requested.
     files: BTreeSet<RepoPath>,
-    /// It asked for something that no single file answers.
+    /// True if the model made a request that no single file answers.
     is_wide: bool,
-    /// A result is aimed at the model.
+    /// True if a result contains instructions to the model.
     is_aimed: bool,
 }
 
@@ -38,16 +38,16 @@ pub(super) struct Log<'a, 't> {
 enum Tool {
     Read,
     Grep,
-    /// It edits or creates a file.
+    /// Edits or creates a file.
     Edit,
 }
 
-/// Lines of the files that one answer speaks of.
+/// Lines of the files that one result contains, as a cache.
 #[derive(Default)]
 struct Texts(HashMap<RepoPath, Vec<String>>);
 
 impl Texts {
-    /// Returns true if a line of a file is this one.
+    /// Returns true if the file has this text at this line.
     fn has(&mut self, tree: &Tree<'_>, path: &RepoPath, number: u32, text: &str) -> bool {
         let lines = self.0.entry(path.clone()).or_insert_with(|| match tree.text(path) {
             Ok(text) => text.lines().map(str::to_owned).collect(),
@@ -72,7 +72,7 @@ impl<'a, 't> Log<'a, 't> {
         }
     }
 
-    /// Takes a `tool_use` block.
+    /// Records a `tool_use` block.
     pub(super) fn called(&mut self, block: &Value) {
         let word = |key: &str| block.get(key).and_then(Value::as_str);
         let input = |key: &str| block.get("input").and_then(|i| i.get(key)).and_then(Value::as_str);
@@ -100,7 +100,7 @@ impl<'a, 't> Log<'a, 't> {
         }
     }
 
-    /// Takes a `tool_result` block.
+    /// Records a `tool_result` block.
     pub(super) fn answered(&mut self, block: &Value) {
         let id = block.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
         let part = |block: &Value| block.get("text").and_then(Value::as_str).map(str::to_owned);
@@ -133,7 +133,8 @@ impl<'a, 't> Log<'a, 't> {
         }
     }
 
-    /// Takes an edit that the program refused. `path`: as the model wrote it; its own folder is not named.
+    /// Records an edit that the program rejected. `path` is the path from the model; the message omits the private
+    /// folder.
     fn refused(&self, path: &str, why: &str) {
         let work = self.snapshot.desk().work().display().to_string();
         let inside = path.strip_prefix(&work).map_or(path, |rest| rest.trim_start_matches('/'));
@@ -142,15 +143,15 @@ impl<'a, 't> Log<'a, 't> {
         self.tree.refuse(inside, &format!("edit of `{name}`: {}", why.trim()));
     }
 
-    /// Takes a line of search results: `path:number:text`, with `-` around what is only context, and without a path
-    /// where one file was searched.
+    /// Parses a line of search results: `path:number:text`, with `-` as separator for context lines, and without a path
+    /// if one file was searched.
     fn found(&mut self, texts: &mut Texts, file: Option<&RepoPath>, line: &str) {
         if let (Some(file), Some((number, text))) = (file, numbered(line, &[':', '-'])) {
             self.add(texts, file, number, text);
             return;
         }
-        // The path may itself have such signs in it, and the text may pretend to be another file's: it has to be
-        // that line of that file.
+        // The path itself can contain these separators, and the text can imitate a result from another file. Accept
+        // only a position where the tree has this text at this line of this file.
         for (i, sign) in line.match_indices([':', '-']).take(MAX_TRIES) {
             let Some(path) = self.snapshot.file(&line[..i]).cloned() else { continue };
             let signs = [sign.chars().next().unwrap_or(':')];
@@ -170,7 +171,7 @@ impl<'a, 't> Log<'a, 't> {
         is
     }
 
-    /// Returns what was looked up: files, or the whole tree if the model searched it.
+    /// Returns the lookups of the model: files, or the whole tree if it searched that.
     fn lookups(&self) -> Lookups {
         let is_wide = self.is_wide || self.files.len() > MAX_FILES;
         let files = || self.files.iter().cloned().map(Subject::File).collect();
@@ -180,7 +181,7 @@ impl<'a, 't> Log<'a, 't> {
         Lookups { all: all.unwrap_or_default(), is_unfit }
     }
 
-    /// Returns the ranges of lines that were shown, by path, and what was looked up.
+    /// Returns the line ranges that the model read, by path, and its lookups.
     pub(super) fn finish(self) -> (Vec<Read>, Lookups) {
         let lookups = self.lookups();
         let mut all = Vec::new();
@@ -200,7 +201,7 @@ impl<'a, 't> Log<'a, 't> {
     }
 }
 
-/// Takes the number off a line: spaces, digits, one of the signs.
+/// Splits the line number off a line: spaces, digits, one of the separators.
 fn numbered<'t>(line: &'t str, signs: &[char]) -> Option<(u32, &'t str)> {
     let line = line.trim_start_matches(' ');
     let end = line.find(|c: char| !c.is_ascii_digit())?;
