@@ -121,7 +121,7 @@ pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId
 ///
 /// # Errors
 ///
-/// Those of [`review::run`]; usage for a follow-up of a session that is unknown, closed, or has no rounds left, and for
+/// As [`review::run`]; usage for a follow-up of a session that is unknown, closed, or has no rounds left, and for
 /// globs and revisions with a secret if they are to be stored. A failure to store the review is not an error: it is
 /// part of the result.
 pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
@@ -132,7 +132,7 @@ pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
 ///
 /// # Errors
 ///
-/// Those of [`review`] and of `amend`.
+/// As [`review`]; the errors of `amend`.
 pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review) -> Result<()>) -> Result<Done> {
     let mut request = ask.request.clone();
     // Text of the user is masked before it is stored, like text for models.

@@ -59,7 +59,7 @@ impl Client {
         self.server.ready(limits).await
     }
 
-    /// Returns true if there is no token.
+    /// Returns true if the client has no token.
     pub(super) fn is_keyless(&self) -> bool {
         self.server.is_keyless()
     }

@@ -133,7 +133,7 @@ const SILENT: &str = "credential.interactive=false";
 
 /// Variable with the program that git asks for a user name and a password.
 const ASKPASS: &str = "GIT_ASKPASS";
-/// Variables that Jenkins' program reads. Passed to no other program.
+/// Variables that Jenkins' program reads. Passed on only together with that program.
 const ASKED: &[&str] = &["GIT_USERNAME", "GIT_PASSWORD"];
 
 /// The result of a fetch. While it exists, the objects can be read to the depth of the fetch.

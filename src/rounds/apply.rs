@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a file that is changed, at most.
 const MAX_FILE: u64 = 64 << 20;
-/// Number of `<` or `>` in a conflict marker, at least. `conflict-marker-size` can only increase it.
+/// Number of `<` or `>` in a conflict marker, at least: git's default. `conflict-marker-size` can set a larger number.
 const MARKER: usize = 7;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Replaces each byte of a secret in a stored change.

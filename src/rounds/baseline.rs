@@ -59,7 +59,7 @@ impl Scope {
 /// Adds an entry to the shared file for each finding that counts and has none. Returns their number.
 ///
 /// # Errors
-/// Those of a review; usage: the shared file has an error, or there are too many findings. Incomplete: it cannot be written.
+/// As a review; usage: the shared file is invalid, or there are too many findings. Incomplete: it cannot be written.
 pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>) -> Result<usize> {
     let day = today(world.now);
     refuse_past(until, day)?;

@@ -134,8 +134,8 @@ impl Fixing {
     /// Opens the session, chooses the findings and copies the worktree.
     ///
     /// # Errors
-    /// Usage: an unknown session or finding, nothing to fix, a closed session, an invalid pattern. Incomplete: the worktree
-    /// cannot be copied.
+    /// Usage: an unknown session or finding, nothing to fix, a closed session, an invalid pattern. Incomplete: the
+    /// worktree cannot be copied.
     pub fn open(ask: FixAsk, world: &World<'_>) -> Result<Self> {
         let (place, policy) = review::place(&ask.request, world.env)?;
         let id = ask.session;

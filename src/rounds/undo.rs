@@ -1,5 +1,5 @@
-//! Undoes a decision: restores the entries of some findings in the person's own file, in the proposals, and in the shared
-//! file if the decision was shared.
+//! Undoes a decision: restores the entries of some findings in the person's own file, in the proposals, and in the
+//! shared file if the decision was shared.
 
 use super::decide::{Here, changed_file, rewrite, shown};
 use crate::disposition::{self, Entry, SHARED};

@@ -43,7 +43,7 @@ pub struct WorktreeCheck {
 /// Reviews the files of the worktree as a follow-up, and returns whether findings are fixed. Stores nothing.
 ///
 /// # Errors
-/// Usage: an unknown session or finding; the reviewed commit is not checked out. Those of [`super::review`].
+/// Usage: an unknown session or finding; the reviewed commit is not checked out. Others as [`super::review`].
 pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck> {
     let FindingsToVerify { mut request, session: id, findings, via } = wanted;
     let (place, _) = review::place(&request, world.env)?;
