@@ -1,9 +1,9 @@
 //! Forges: reads pull requests, and publishes reviews to them.
 //!
-//! Every forge is one file that knows its words (`github`, …): it lists and reads pull requests, lists the comments
-//! that are its own, and writes. What is to be written is the same for all of them ([`publish`]). Which forge is
-//! asked, and with which token, is the operator's word ([`site`]). Everything that a forge says is foreign: read
-//! into bounds, and shown through [`crate::untrusted`].
+//! Each forge has one module with its API (`github`, …): it lists and reads pull requests, lists the comments of the
+//! token's account, and writes. The plan of what to write is common to all forges ([`publish`]). The operator chooses
+//! the forge and the token ([`site`]). Text from a forge is untrusted: it is read within bounds, and shown through
+//! [`crate::untrusted`].
 
 pub mod address;
 mod bitbucket;
@@ -34,23 +34,23 @@ use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// For everything that one call asks a forge.
+/// Time limit for all requests of one call.
 const TIME: Duration = Duration::from_secs(120);
-/// Bytes of a title, a name of a person or a branch.
+/// Bytes of a title, a user name or a branch name, at most.
 const MOST_OF_A_NAME: usize = 1 << 10;
-/// Bytes of a description, and of a commit's message.
+/// Bytes of a description and of a commit message, at most.
 const MOST_OF_A_TEXT: usize = 64 << 10;
 const MOST_OF_A_MESSAGE: usize = 4 << 10;
-/// Commits of a pull request, and pull requests of a list.
+/// Commits of a pull request and pull requests of a list, at most.
 pub(crate) const MOST_COMMITS: usize = 250;
 pub(crate) const MOST_PULLS: usize = 500;
 
-/// How a forge is spoken to.
+/// The API that a forge has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// github.com, GitHub Enterprise Server and Cloud.
     Github,
-    /// gitlab.com and self-managed ones.
+    /// gitlab.com and self-managed instances.
     Gitlab,
     /// Bitbucket Data Center, once called Server.
     BitbucketServer,
@@ -59,7 +59,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the name for people.
+    /// Returns the name to display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Github => "GitHub",
@@ -70,20 +70,20 @@ impl Kind {
     }
 }
 
-/// A pull request, or GitLab's merge request. All text in it is foreign and cut to its bounds.
+/// A pull request, or a GitLab merge request. All text in it is untrusted and truncated to its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullRequest {
     pub number: u64,
     pub title: String,
-    /// Markdown; empty where there is none.
+    /// Markdown; empty if the pull request has none.
     pub description: String,
-    /// Of its page.
+    /// Address of its page.
     pub url: String,
-    /// The name by which the forge knows who opened it.
+    /// Forge's user name of its author.
     pub author: String,
     pub state: State,
     pub is_draft: bool,
-    /// Its head lies in another project.
+    /// Whether the head is in another project.
     pub is_fork: bool,
     pub base: Tip,
     pub head: Tip,
@@ -91,7 +91,7 @@ pub struct PullRequest {
     pub head_refs: Vec<String>,
     /// Oldest first.
     pub commits: Vec<Commit>,
-    /// There are more commits than are listed.
+    /// Whether the pull request has more commits than are listed.
     pub more_commits: bool,
 }
 
@@ -101,7 +101,7 @@ pub struct Tip {
     /// The branch's name, without `refs/heads/`.
     pub name: String,
     pub id: ObjectId,
-    /// `None`: it is gone, or may not be seen.
+    /// `None` if the project was deleted or is not visible.
     pub project: Option<Project>,
 }
 
@@ -112,7 +112,7 @@ pub struct Commit {
     pub message: String,
 }
 
-/// What became of a pull request.
+/// The state of a pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Open,
@@ -132,7 +132,7 @@ impl State {
     }
 }
 
-/// A pull request of a list. All text in it is foreign and cut to its bounds.
+/// A pull request in a list. All text in it is untrusted and truncated to its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub number: u64,
@@ -143,20 +143,20 @@ pub struct Listed {
     /// Names of branches.
     pub base: String,
     pub head: String,
-    /// When something last happened to it, as the forge writes it.
+    /// Time of its last update, in the forge's format.
     pub updated: String,
 }
 
-/// Who a token belongs to.
+/// The account that owns a token or wrote a comment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// The forge's number or key for it; empty where it has none.
+    /// Forge's number or key of the account; empty if it has none.
     pub id: String,
-    /// The name that comments show.
+    /// Name that comments show.
     pub name: String,
 }
 
-/// A project of a forge, ready to be asked.
+/// A project of a forge, with a client for it.
 #[derive(Debug)]
 pub struct Forge {
     site: Site,
@@ -164,26 +164,26 @@ pub struct Forge {
 }
 
 impl Forge {
-    /// Makes a project ready to be asked. Opens no connection and runs no program.
+    /// Prepares the client of a project. Opens no connection and runs no program.
     ///
     /// # Errors
     ///
-    /// Usage, with what to set.
+    /// A usage error with the setting to change.
     pub fn open(site: Site, hosts: &Hosts, operator: &Operator<'_>) -> Result<Self> {
         let client = site.client(hosts, operator).map_err(|f| error(&site, "cannot be asked", f))?;
         Ok(Self { site, client })
     }
 
-    /// Returns which project of which forge it is.
+    /// Returns the project and its forge.
     pub fn site(&self) -> &Site {
         &self.site
     }
 
-    /// Lists the open pull requests, the newest first, [`MOST_PULLS`] at most; and tells whether there are more.
+    /// Lists the open pull requests, newest first, [`MOST_PULLS`] at most. The flag is true if there are more.
     ///
     /// # Errors
     ///
-    /// Usage: what the forge refuses. Incomplete: what may come through another time.
+    /// A usage error if the forge rejects the request; an incomplete error if a retry may succeed.
     pub fn list(&self, stop: &Stop) -> Result<(Vec<Listed>, bool)> {
         self.wait(stop, "the pull requests cannot be listed", async |limits| {
             self.client.ready(&limits).await?;
@@ -195,12 +195,13 @@ impl Forge {
         })
     }
 
-    /// Finds the number of the open pull request whose head is a commit of a fork's branch (`octocat:topic`); `None`:
-    /// there is none any more. Only GitHub is asked: elsewhere events name the number.
+    /// Finds the number of the open pull request whose head is the commit `id` of a fork's branch (`octocat:topic`).
+    /// Returns `None` if no pull request has it any longer. Only GitHub is asked: the events of the other forges name
+    /// the number.
     ///
     /// # Errors
     ///
-    /// As [`Forge::list`]; usage, where several have that head.
+    /// As [`Forge::list`]; a usage error if several pull requests have that head.
     pub fn number_of_head(&self, head: &str, id: ObjectId, stop: &Stop) -> Result<Option<u64>> {
         if self.site.host.kind != Kind::Github {
             return Ok(None);
@@ -229,7 +230,7 @@ impl Forge {
         })
     }
 
-    /// Returns what proves to the forge's repositories who asks: the token that was used so far.
+    /// Returns the credential for the forge's git repositories: the token that requests used so far.
     pub fn credential(&self) -> Option<Credential> {
         let (token, url) = (self.client.token()?, self.site.host.web());
         let header = |value: String| Credential { url: url.to_owned(), header: value.into() };
@@ -240,7 +241,7 @@ impl Forge {
             }
             Kind::Gitlab => Credential::basic(url, "oauth2", token),
             Kind::BitbucketServer | Kind::BitbucketCloud => match token.expose_secret().split_once(':') {
-                // Atlassian's API takes an address of mail as a name, and its git does not.
+                // Atlassian's API accepts an email address as the user name; its git server does not.
                 Some((user, password)) if user.contains('@') && self.site.host.kind == Kind::BitbucketCloud => {
                     Credential::basic(url, "x-bitbucket-api-token-auth", &password.into())
                 }
@@ -259,7 +260,7 @@ impl Forge {
         }
     }
 
-    /// Runs what waits for the forge, on one thread of its own making.
+    /// Runs requests to the forge on a runtime of one thread.
     fn wait<T>(
         &self,
         stop: &Stop,
@@ -277,7 +278,7 @@ impl Forge {
     }
 }
 
-/// Makes a failure an error for people.
+/// Converts a failure to an error.
 fn error(site: &Site, what: &str, failure: Failure) -> Error {
     let message = format!("{what}: {} at {}: {}", site.project, site.host.name(), failure.message);
     let error = match failure.cause {
@@ -290,15 +291,15 @@ fn error(site: &Site, what: &str, failure: Failure) -> Error {
     }
 }
 
-/// Reads texts off a forge's document: foreign, and cut to bounds.
+/// Reads texts from a forge's JSON document: untrusted, and truncated to bounds.
 pub(crate) trait Reads {
-    /// Returns the text at a path such as `/user/login`; empty where there is none.
+    /// Returns the text at a path such as `/user/login`; empty if it is absent.
     fn text_at(&self, pointer: &str, most: usize) -> String;
 
-    /// Returns a short text on one line: a name, a title.
+    /// Returns a short text on one line, such as a name or a title.
     fn name_at(&self, pointer: &str) -> String;
 
-    /// Returns the full id of an object.
+    /// Returns the full ID of an object.
     fn id_at(&self, pointer: &str) -> std::result::Result<ObjectId, Failure>;
 
     /// Returns a positive number.
@@ -326,13 +327,13 @@ impl Reads for Value {
     }
 }
 
-/// Says that an answer is none.
+/// Returns the failure for an answer without the value at a path.
 pub(crate) fn lacks(pointer: &str) -> Failure {
     let name = pointer.trim_start_matches('/').replace('/', ".");
     Failure::new(Cause::Malformed, format!("the answer lacks {name}, or has something else there"))
 }
 
-/// Returns true if a text has one of these words, in any case; letters and digits make words, and nothing else does.
+/// Returns true if a text contains one of these words, in any case. A word is a run of letters and digits.
 pub(crate) fn speaks_of(text: &str, words: &[&str]) -> bool {
     let mut said = text.split(|c: char| !c.is_ascii_alphanumeric());
     said.any(|w| words.iter().any(|word| w.eq_ignore_ascii_case(word)))

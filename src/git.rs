@@ -1,9 +1,8 @@
-//! The only importer of gix: repositories in, [`crate::diff`] values out.
+//! The only module that imports gix. It reads repositories and returns [`crate::diff`] values.
 //!
-//! Everything is read in process. No program that a repository configures is ever started: no hook, no
-//! filter, no textconv, no external diff, no fsmonitor. Nothing is written, and nothing is fetched but through [`Repo::fetch`].
-//! What git's own configuration (`diff.*`, `color.*`, …) says about showing a diff is not asked, so
-//! that a change looks the same in every clone.
+//! Repositories are read in process. No program that a repository configures is ever started: no hook, no filter, no
+//! textconv, no external diff, no fsmonitor. Nothing is written, and only [`Repo::fetch`] fetches. Git's configuration
+//! of diffs (`diff.*`, `color.*`, …) is ignored, so that a change is the same in every clone.
 
 mod attributes;
 mod checkout;
@@ -42,37 +41,37 @@ pub use underway::PushTarget;
 /// An opened repository. Cheap to share between threads; see [`Repo::reader`].
 pub struct Repo {
     sync: gix::ThreadSafeRepository,
-    /// The top of the worktree, absolute.
+    /// Absolute path of the worktree's top.
     worktree: Option<PathBuf>,
-    /// The index that counts: `GIT_INDEX_FILE` of a hook, or the repository's own.
+    /// Path of the index in use: `GIT_INDEX_FILE` of a hook, or the repository's own.
     index_path: PathBuf,
     index: OnceLock<gix::index::File>,
-    /// HEAD's commit and tree, as they were when first asked for: one review sees one HEAD.
+    /// Commit and tree of HEAD when first read: one review uses one HEAD.
     head: OnceLock<Option<(gix::ObjectId, gix::ObjectId)>>,
     refs: refs::Refs,
 }
 
-/// The paths that differ between two states, without content.
+/// The paths that differ between two states, without their content.
 #[derive(Debug)]
 pub struct Change {
     /// In git's order: by path of the new side.
     pub entries: Vec<Entry>,
-    /// What the old side is.
+    /// State of the old side.
     pub base: State,
-    /// What the new side is.
+    /// State of the new side.
     pub head: State,
-    /// What a reader of the review should know about how this was read.
+    /// Notes for the report about how the change was read.
     pub notes: Vec<String>,
-    /// New sides that lie in the worktree, with their content where it had to be read already.
+    /// New sides in the worktree, with their content if it was already read.
     work: HashMap<RepoPath, Mutex<Option<Vec<u8>>>>,
-    /// Submodules whose checked-out tree has changes of its own.
+    /// Submodules whose worktree has changes of its own.
     dirty: HashSet<RepoPath>,
 }
 
 /// One side of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No commit at all: the old side of a root commit.
+    /// No commit: the old side of a root commit.
     Empty,
     /// A commit's tree.
     Commit {
@@ -84,7 +83,7 @@ pub enum State {
 }
 
 impl State {
-    /// Returns the commit that this state is.
+    /// Returns the commit of this state, if it is one.
     pub fn commit(&self) -> Option<ObjectId> {
         match self {
             Self::Commit { commit, .. } => Some(*commit),
@@ -92,7 +91,7 @@ impl State {
         }
     }
 
-    /// Returns the tree that this state is.
+    /// Returns the tree of this state, if it is a commit.
     pub fn tree(&self) -> Option<ObjectId> {
         match self {
             Self::Commit { tree, .. } => Some(*tree),
@@ -101,11 +100,11 @@ impl State {
     }
 }
 
-/// A commit that brought a version of a file.
+/// A commit that introduced a version of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     pub commit: ObjectId,
-    /// When it was committed, in seconds since 1970.
+    /// Commit time in seconds since 1970.
     pub seconds: i64,
     /// Its first parent; [`State::Empty`] for a root commit.
     pub before: State,
@@ -116,17 +115,17 @@ pub struct Edit {
 #[derive(Debug)]
 pub struct Branch {
     pub change: Change,
-    /// Net changes since further merge bases, where histories cross: what is new in none of them alone can be new to
-    /// the branch that it goes to. Without the paths that this branch has just as the head has them.
+    /// Net changes since the other merge bases, if histories cross: code that is in none of them may be new to the
+    /// target branch. Excludes the paths that are identical on the target branch and the head.
     pub further: Vec<Change>,
-    /// All zeros where there is none (the first push of a history): `change.base` is [`State::Empty`].
+    /// All zeros if there is none (the first push of a history): `change.base` is [`State::Empty`].
     pub merge_base: ObjectId,
-    /// What was measured against, of which that is an ancestor; `None` where nothing names one commit.
+    /// Commit of the base, of which the merge base is an ancestor; `None` if the base is not one commit.
     pub tip: Option<ObjectId>,
     pub head: ObjectId,
-    /// How the base was found, for the report: the name that was given or `upstream …`.
+    /// Name of the base for the report: as given, or `upstream …`.
     pub base_name: String,
-    /// The commits of `merge_base..head` (all that head reaches and the base does not), oldest first.
+    /// The commits of `merge_base..head` (reachable from head and not from the base), oldest first.
     pub commits: Vec<ObjectId>,
 }
 
@@ -137,20 +136,20 @@ impl std::fmt::Debug for Repo {
 }
 
 impl Repo {
-    /// Opens the repository that `dir` lies in, honouring `GIT_DIR`, `GIT_INDEX_FILE` and
-    /// `GIT_WORK_TREE` of `env` as git does in hooks.
+    /// Opens the repository that contains `dir`. Uses `GIT_DIR`, `GIT_INDEX_FILE` and `GIT_WORK_TREE` of `env` as git
+    /// does in hooks.
     ///
     /// # Errors
-    /// Usage: no repository, one that another user owns (git's `safe.directory` can allow it), or a
-    /// bare repository that was only found by looking around (git's `safe.bareRepository=explicit`).
+    /// Usage: there is no repository, it belongs to another user (git's `safe.directory` can allow it), or it is a bare
+    /// repository found only by discovery (git's `safe.bareRepository=explicit`).
     pub fn open(dir: &Path, env: &crate::env::Env) -> Result<Self> {
         open::open(dir, env)
     }
 
-    /// Opens the repository that `dir` lies in; `None` where there is none around it.
+    /// Opens the repository that contains `dir`, or returns `None` if there is none.
     ///
     /// # Errors
-    /// There is one, and it cannot be opened.
+    /// The repository cannot be opened.
     pub fn find(dir: &Path, env: &crate::env::Env) -> Result<Option<Self>> {
         open::find(dir, env)
     }
@@ -160,7 +159,7 @@ impl Repo {
         self.worktree.as_deref()
     }
 
-    /// Returns the folder of this worktree's own data (`.git`, or `.git/worktrees/NAME`).
+    /// Returns the folder with this worktree's own data (`.git`, or `.git/worktrees/NAME`).
     pub fn git_dir(&self) -> &Path {
         self.sync.git_dir()
     }
@@ -170,12 +169,12 @@ impl Repo {
         self.local().common_dir().to_owned()
     }
 
-    /// Returns the commit that HEAD names; `None` before the first commit.
+    /// Returns the commit of HEAD, or `None` before the first commit.
     pub fn head(&self) -> Result<Option<ObjectId>> {
         Ok(self.head_and_tree(&self.local())?.map(|(commit, _)| own(&commit)))
     }
 
-    /// Returns the short name of the branch that is checked out; `None` if HEAD is detached.
+    /// Returns the short name of the current branch, or `None` if HEAD is detached.
     pub fn checked_out_branch(&self) -> Result<Option<String>> {
         let name = self.refs.branch(&self.local())?;
         Ok(name.map(|n| n.strip_prefix("refs/heads/").map_or_else(|| n.clone(), str::to_owned)))
@@ -191,17 +190,17 @@ impl Repo {
         tree::of_commit(&self.local(), gix_id(&commit)).map(|id| own(&id))
     }
 
-    /// Returns the state that a commit is.
+    /// Returns a commit as a state.
     pub fn state_of(&self, commit: ObjectId) -> Result<State> {
         Ok(State::Commit { commit, tree: self.tree_of(commit)? })
     }
 
-    /// Returns the id of the tree without entries, which [`Self::changes`] takes for a base as well.
+    /// Returns the ID of the empty tree, which [`Self::changes`] accepts as a base.
     pub fn empty_tree(&self) -> ObjectId {
         own(&gix::ObjectId::empty_tree(self.local().object_hash()))
     }
 
-    /// Returns `user.name` and `user.email` of the configuration, as far as they are set.
+    /// Returns `user.name` and `user.email` of the configuration, if set.
     pub fn identity(&self) -> (Option<String>, Option<String>) {
         let repo = self.local();
         let config = repo.config_snapshot();
@@ -214,7 +213,7 @@ impl Repo {
         self.local().remote_names().iter().map(|n| n.to_string()).collect()
     }
 
-    /// Returns the addresses of a remote: as it is configured, and as git would rewrite it (`url.….insteadOf`).
+    /// Returns the addresses of a remote: as configured, and as git rewrites it (`url.….insteadOf`).
     pub fn remote_urls(&self, name: &str) -> Vec<String> {
         let repo = self.local();
         let configured = repo.config_snapshot().string(format!("remote.{name}.url").as_str()).map(|v| v.to_string());
@@ -223,7 +222,7 @@ impl Repo {
         configured.into_iter().chain(rewritten).collect()
     }
 
-    /// Opens a submodule; `None`: it is not checked out, or cannot be opened.
+    /// Opens a submodule. Returns `None` if it is not checked out, or cannot be opened.
     pub fn submodule(&self, path: &RepoPath) -> Option<Self> {
         let relative = std::str::from_utf8(path.as_bytes()).ok().map(Path::new)?;
         let is_inside = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -231,15 +230,15 @@ impl Repo {
         open::nested(&top).ok().flatten()
     }
 
-    /// Returns the folder that the hooks of this repository live in, and who says so.
+    /// Returns the folder of this repository's hooks, and the configuration that sets it.
     pub fn hooks(&self) -> Result<HooksDir> {
         hooks::find(self)
     }
 
-    /// HEAD (or the empty tree) against the index.
+    /// Compares HEAD (or the empty tree) with the index.
     ///
     /// # Errors
-    /// Usage, when paths are unmerged.
+    /// Usage, if paths are unmerged.
     pub fn staged(&self) -> Result<Change> {
         let repo = self.local();
         let (state, tree) = self.head_state(&repo)?;
@@ -247,10 +246,10 @@ impl Repo {
         Change::of_pairs(&repo, pairs, state, State::Index, None)
     }
 
-    /// The index against the worktree; with `untracked`, new files that are not ignored too.
+    /// Compares the index with the worktree; with `untracked`, includes new files that are not ignored.
     ///
     /// # Errors
-    /// Usage, when paths are unmerged or there is no worktree.
+    /// Usage, if paths are unmerged or there is no worktree.
     pub fn unstaged(&self, untracked: bool) -> Result<Change> {
         let repo = self.local();
         let mut work = worktree::Worktree::new(self, &repo)?;
@@ -261,7 +260,7 @@ impl Repo {
         Change::of_pairs(&repo, pairs, State::Index, State::Worktree, Some(&mut work))
     }
 
-    /// A commit (or nothing at all) against the worktree, new files included.
+    /// Compares a commit (or the empty state) with the worktree, including new files.
     pub fn against_worktree(&self, base: State) -> Result<Change> {
         let repo = self.local();
         let tree = match &base {
@@ -277,37 +276,37 @@ impl Repo {
         Change::of_pairs(&repo, pairs, base, State::Worktree, Some(&mut work))
     }
 
-    /// A base against the worktree, new files included; and what was compared, for people.
+    /// Compares a base with the worktree, including new files. Also returns the name of the base, to display.
     ///
-    /// Without `base`: the merge base of HEAD and its upstream or the default branch; on that branch
-    /// itself HEAD; and when nothing differs there, the newest commit against its parent.
+    /// Without `base`, this is the merge base of HEAD and its upstream or the default branch; on that branch itself,
+    /// HEAD; and if nothing differs there, the newest commit is compared with its parent.
     pub fn changes(&self, base: Option<&str>) -> Result<(Change, String)> {
         revision::changes(self, base)
     }
 
-    /// A commit against its parent (1-based; `None`: the first, or the empty tree for a root).
+    /// Compares a commit with its parent (1-based; `None` is the first parent, or the empty tree for a root commit).
     ///
     /// # Errors
-    /// Usage, when there is no such parent; incomplete, when a shallow clone does not have it.
+    /// Usage, if there is no such parent; incomplete, if a shallow clone lacks it.
     pub fn commit(&self, id: ObjectId, parent: Option<u32>) -> Result<Change> {
         revision::commit(&self.local(), id, parent)
     }
 
-    /// Two commits (or nothing at all) against each other.
+    /// Compares two commits (or empty states) with each other.
     pub fn between(&self, base: State, head: State) -> Result<Change> {
         let repo = self.local();
         tree::change(&repo, base, head)
     }
 
-    /// Resolves a revision to a commit. Tags are followed.
+    /// Resolves a revision to a commit. Follows tags.
     ///
     /// # Errors
-    /// Usage, for anything that is no revision of one commit, and for a name that means more than one.
+    /// Usage, if the text is not a revision of one commit, or a name is ambiguous.
     pub fn resolve(&self, rev: &str) -> Result<ObjectId> {
         revision::resolve(self, rev, "")
     }
 
-    /// Resolves what something is measured against; as [`Repo::resolve`], with hints that name the flag.
+    /// Resolves a base as [`Repo::resolve`] does, with hints that contain the flag.
     ///
     /// # Errors
     /// As [`Repo::resolve`].
@@ -315,7 +314,7 @@ impl Repo {
         revision::resolve(self, rev, revision::AS_BASE)
     }
 
-    /// Returns what the name in a revision means by git's rules. See [`names::is_ambiguous`].
+    /// Returns the meanings of the name in a revision by git's rules. See [`names::is_ambiguous`].
     ///
     /// # Errors
     /// Incomplete: a reference cannot be read.
@@ -323,45 +322,45 @@ impl Repo {
         names::places(self, &self.local(), rev)
     }
 
-    /// The commits of `A..B`, oldest first.
+    /// Returns the commits of `A..B`, oldest first.
     ///
     /// # Errors
-    /// Incomplete: the history is cut off between the two.
+    /// Incomplete: the history between the two is truncated.
     pub fn range(&self, from: &str, to: &str) -> Result<Vec<ObjectId>> {
         let (from, to) = (self.resolve(from)?, self.resolve(to)?);
         revision::whole_walk(&self.local(), to, &[from])
     }
 
-    /// The net changes that the commits of `from..to` make up: since each merge base of the two, or since `from`
-    /// where they have no commit in common.
+    /// Returns the net changes of the commits of `from..to`: since each merge base of the two, or since `from` if they
+    /// have no common commit.
     ///
     /// # Errors
-    /// Incomplete: the history is cut off before it decides what the merge base is.
+    /// Incomplete: the history is truncated before the merge base is certain.
     pub fn net(&self, from: ObjectId, to: ObjectId) -> Result<Vec<Change>> {
         revision::net(self, from, to)
     }
 
-    /// Returns the best common ancestor of two commits; `None` where they share none.
+    /// Returns the best common ancestor of two commits, or `None` if they have none.
     pub fn merge_base(&self, one: ObjectId, other: ObjectId) -> Result<Option<ObjectId>> {
         revision::merge_base(&self.local(), one, &[other])
     }
 
-    /// A head (default HEAD) against the merge base with `base` (default: upstream, `origin/HEAD`).
+    /// Compares a head (default HEAD) with its merge base with `base` (default: upstream, `origin/HEAD`).
     pub fn branch(&self, head: Option<&str>, base: Option<&str>) -> Result<Branch> {
         revision::branch(self, head, base)
     }
 
-    /// What a pre-push range pushes that the remote does not have; `None` for a deletion.
+    /// Compares the commits that a pre-push range sends with what the remote has. Returns `None` for a deletion.
     pub fn push(&self, range: &crate::request::PushRange) -> Result<Option<Branch>> {
         revision::push(self, range)
     }
 
-    /// Opens a thread's own access. Make one a thread and keep it: it holds the caches.
+    /// Returns access for one thread. Create one per thread and reuse it: it has the caches.
     pub fn reader(&self) -> Reader<'_> {
         Reader::new(self, self.local())
     }
 
-    /// Returns a thread's own handle.
+    /// Returns a handle for the current thread.
     fn local(&self) -> gix::Repository {
         let mut repo = self.sync.to_thread_local();
         repo.object_cache_size_if_unset(8 << 20);
@@ -393,15 +392,15 @@ impl Repo {
             return Ok(index);
         }
         let found = std::fs::metadata(&self.index_path);
-        // Opening a pipe waits for whoever writes to it.
+        // Opening a named pipe blocks until a writer opens it.
         if found.as_ref().is_ok_and(|m| !m.is_file()) {
             let error = Error::incomplete(format!("the index {} is not a regular file", self.index_path.display()));
             return Err(error.hint("move it away, then rebuild the index from HEAD: git reset"));
         }
-        // Asking how many processors there are costs more than reading a small index.
+        // Counting the processors costs more than reading a small index.
         let small = found.is_ok_and(|m| m.len() < 1 << 20);
         let options = gix::index::decode::Options { thread_limit: small.then_some(1), ..Default::default() };
-        // Git does not check the checksum when it reads either; it would double the time.
+        // Git does not verify the checksum on reads either; it would double the time.
         let index =
             gix::index::File::at_or_default(&self.index_path, self.sync.to_thread_local().object_hash(), true, options)
                 .map_err(|e| {
@@ -412,7 +411,7 @@ impl Repo {
 }
 
 impl Change {
-    /// Makes a change from what differs: finds renames, splits changes of type, sorts.
+    /// Creates a change from differing pairs: detects renames, splits type changes, sorts.
     fn of_pairs(
         repo: &gix::Repository,
         mut pairs: Vec<Pair>,
@@ -478,21 +477,21 @@ impl Change {
     }
 }
 
-/// Where the content of a new side is.
+/// The location of a new side's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Objects,
     Work,
-    /// A submodule whose tree has changes of its own.
+    /// A submodule whose worktree has changes of its own.
     Dirty,
 }
 
-/// One side of a difference while it is being put together.
+/// One side of a difference under construction.
 #[derive(Clone, Debug)]
 struct Half {
     path: Vec<u8>,
     mode: FileMode,
-    /// All zeros where the content has not been read yet (only [`At::Work`]).
+    /// All zeros if the content was not read yet (only for [`At::Work`]).
     id: gix::ObjectId,
     at: At,
 }
@@ -504,12 +503,12 @@ impl Half {
     }
 }
 
-/// A difference while it is being put together.
+/// A difference under construction.
 #[derive(Clone, Debug)]
 struct Pair {
     old: Option<Half>,
     new: Option<Half>,
-    /// Of a rename: git's score, 30,000 to 60,000.
+    /// Git's score of a rename, 30,000 to 60,000.
     similarity: Option<u32>,
 }
 
@@ -523,7 +522,7 @@ impl Pair {
     }
 }
 
-/// Groups modes as git does: a change from one group to another is a deletion and an addition.
+/// Groups modes as git does: a change between groups is a deletion and an addition.
 fn kind_of(mode: FileMode) -> FileMode {
     match mode {
         FileMode::Executable => FileMode::Regular,
@@ -532,7 +531,7 @@ fn kind_of(mode: FileMode) -> FileMode {
 }
 
 fn own(id: &gix::oid) -> ObjectId {
-    // Both kinds of hash that gix knows have a length that `ObjectId` takes.
+    // gix has two kinds of hash, and `ObjectId` accepts the lengths of both.
     ObjectId::from_raw(id.as_bytes()).unwrap_or_else(|| unreachable!("a hash of 20 or 32 bytes"))
 }
 
@@ -540,7 +539,7 @@ fn gix_id(id: &ObjectId) -> gix::ObjectId {
     gix::ObjectId::from_bytes_or_panic(id.as_bytes())
 }
 
-/// Says that an object could not be read, and what to do about it.
+/// Returns the error for an object that cannot be read, with hints.
 fn unreadable(repo: &gix::Repository, id: &gix::oid, cause: Option<&(dyn std::error::Error + 'static)>) -> Error {
     let config = repo.config_snapshot();
     let promised = config.string("extensions.partialClone").is_some()

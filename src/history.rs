@@ -2,21 +2,21 @@
 //!
 //! ```text
 //! .reviews/.gitignore                  the folder ignores itself, unless `history.commit`
-//! .reviews/latest.json                 the newest session, and the heads of those that were touched since it began
+//! .reviews/latest.json                 the newest session, and the heads of sessions changed since it began
 //! .reviews/sessions/2026-01-31-001/    request.json, changes.diff, complete.json once it is closed
 //!                   …/fixes.json       plans and attempts to fix findings, with their links of the chain
 //!                   …/round-1/         review.json, seal.json, response.json once it is answered
 //!                   …/round-2/         as before, and the changes.diff of the round
-//! .reviews/tmp/                        what is being written
-//! .reviews/.corrupt/                   sessions that could not be read; ID.removed once somebody removed them
+//! .reviews/tmp/                        files that are being written
+//! .reviews/.corrupt/                   sessions that could not be read; ID.removed after a person removed them
 //! .reviews/dispositions.toml           the person's decisions on findings
 //! .reviews/proposals.toml              decisions that agents propose, in the same format
-//! .reviews/lock                        one writer at a time
+//! .reviews/lock                        allows one writer at a time
 //! ```
 //!
-//! A session and a round appear as a whole: they are written in `tmp/`, reach the disk, and are renamed to their
-//! place. Readers take no lock. The seals of a session are chained ([`chain`]), and so are the sessions ([`link`]). The formats are in [`crate::wire::stored`]. What is given is stored as it is: secrets
-//! were masked before.
+//! A session and a round appear atomically: they are written in `tmp/`, synced to the disk, and renamed to their final
+//! path. Readers take no lock. The seals of a session are chained ([`chain`]), and so are the sessions ([`link`]). The
+//! formats are in [`crate::wire::stored`]. Data is stored as given: secrets were masked before.
 
 mod again;
 mod chain;
@@ -57,13 +57,13 @@ const TMP: &str = "tmp";
 const CORRUPT: &str = ".corrupt";
 const LATEST: &str = "latest.json";
 const GITIGNORE: &str = ".gitignore";
-/// What the folder's `.gitignore` says: everything, or what is this machine's own where reviews are committed.
+/// Content of the folder's `.gitignore`: everything, or the local files if reviews are committed.
 const IGNORE_ALL: &[u8] = b"*\n";
 const IGNORE_OWN: &[u8] = b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/proposals.toml\n/tmp/\n";
-/// The texts of earlier versions, which are replaced.
+/// Texts of earlier versions, which are replaced.
 const IGNORE_OWN_BEFORE: [&[u8]; 2] =
     [b"/.corrupt/\n/latest.json\n/lock\n/tmp/\n", b"/.corrupt/\n/dispositions.toml\n/latest.json\n/lock\n/tmp/\n"];
-/// How long a writer waits for another one.
+/// Time that a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An open store.
@@ -71,17 +71,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Store {
     root: Folder,
     patience: Duration,
-    /// Git keeps it: sessions come and go with branches.
+    /// Whether the store is committed to git, so that sessions come and go with branches.
     shared: bool,
-    /// For the command that reviews a pull request again.
+    /// Remotes, for the command that reviews a pull request again.
     remotes: Vec<Remote>,
 }
 
-/// What tests change about a store.
+/// Options that tests change.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub faults: Faults,
-    /// How long to wait for another writer.
+    /// Time to wait for another writer.
     pub patience: Duration,
 }
 
@@ -92,11 +92,11 @@ impl Default for Options {
 }
 
 impl Store {
-    /// Opens the store of a place to write to it, and makes what is missing of it.
+    /// Opens the store of a place for writing, and creates its missing files.
     ///
     /// # Errors
     ///
-    /// Usage where the folder is a link, no folder, or somebody else's; incomplete where it cannot be written.
+    /// Usage if the path is a link, is not a folder, or belongs to another user; incomplete if it is not writable.
     pub fn open(place: &Place) -> Result<Self> {
         Self::open_with(place, &Options::default())
     }
@@ -118,11 +118,11 @@ impl Store {
         open().map_err(|t: Trouble| t.error(format!("reviews cannot be stored in {}", place.history.path)))
     }
 
-    /// Opens the store of a place to read it; `None` where nothing was stored yet.
+    /// Opens the store of a place for reading. Returns `None` if nothing was stored yet.
     ///
     /// # Errors
     ///
-    /// Usage where the folder is a link, no folder, or somebody else's.
+    /// Usage if the path is a link, is not a folder, or belongs to another user.
     pub fn find(place: &Place) -> Result<Option<Self>> {
         Self::find_with(place, &Options::default())
     }
@@ -146,7 +146,7 @@ impl Store {
         }
     }
 
-    /// Makes the folders, and sees to it that git does not see what is not to be committed.
+    /// Creates the folders, and a `.gitignore` for the files that are not to be committed.
     fn prepare(&self, commit: bool) -> trouble::Result<()> {
         if !commit {
             self.root.tighten()?;
@@ -155,7 +155,7 @@ impl Store {
         let wanted = if commit { IGNORE_OWN } else { IGNORE_ALL };
         match self.root.read(GITIGNORE, 4096) {
             Ok(text) if text == wanted => {}
-            // A text that a person wrote stays.
+            // A text that a person wrote is preserved.
             Ok(text)
                 if !text.is_empty()
                     && ![IGNORE_ALL, IGNORE_OWN].iter().chain(&IGNORE_OWN_BEFORE).any(|t| text == *t) => {}
@@ -166,17 +166,18 @@ impl Store {
         Ok(())
     }
 
-    /// Replaces the file of the person's own decisions. `change` gets its content, if it exists, and returns the new one.
+    /// Replaces the file of the person's own decisions. `change` gets the content of an existing file, and returns the
+    /// new one.
     ///
     /// # Errors
     ///
-    /// What `change` returns, and then the file stays as it is; incomplete: the file cannot be read or written, or another
-    /// process holds the store.
+    /// The error of `change`, and then the file is unmodified; incomplete if the file cannot be read or written, or
+    /// another process has the lock of the store.
     pub fn decide(&self, change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
         self.rewrite(OWN, change)
     }
 
-    /// Replaces the file of proposed decisions as [`Self::decide`] replaces that of the person's own.
+    /// Replaces the file of proposed decisions, as [`Self::decide`] replaces the person's own.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! Rounds of a review: what earlier ones found, what became of it, and what is stored.
+//! Rounds of a review: recalls earlier findings, compares them with the new ones, and stores the result.
 //!
-//! The one way in for the command line, the hooks and MCP. [`review`] puts what is known of a session into the
-//! request, lets [`crate::review`] do the work, compares, and hands the outcome to [`crate::history`]. What a model
-//! says of earlier findings decides nothing: fingerprints and code regions do.
+//! The only entry point for the command line, the hooks and MCP. [`review`] adds the known state of a session to the
+//! request, calls [`crate::review`], compares the findings, and passes the result to [`crate::history`]. A model's
+//! statements about earlier findings decide nothing: fingerprints and code regions do.
 
 pub mod advice;
 pub mod apply;
@@ -47,18 +47,18 @@ pub use pull::{Predecessor, command as pull_command, earlier, newest};
 use response::Given;
 use stored::Beside;
 
-/// A review that may be stored, and may follow an earlier one.
+/// A review that may be stored, and may continue an earlier one.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub request: ReviewRequest,
-    /// The session that this is a further round of.
+    /// Session to which this adds a round.
     pub follow_up: Option<SessionId>,
-    /// What the coder says to the findings of the round before.
+    /// Coder's response to the findings of the previous round.
     pub response: Option<Given>,
     pub save: Save,
     /// The pull request under review, if one is named.
     pub pull: Option<PullName>,
-    /// Who asks: `cli`, `pre-commit`, `pre-push`, `mcp`.
+    /// Caller: `cli`, `pre-commit`, `pre-push`, `mcp`.
     pub via: &'static str,
 }
 
@@ -67,37 +67,37 @@ pub struct Ask {
 pub enum Save {
     No,
     Yes,
-    /// It is incomplete where it cannot be stored.
+    /// Stored, and incomplete if that fails.
     Required,
 }
 
 /// A finished round.
 #[derive(Debug)]
 pub struct Done {
-    /// With its session where it was stored, and with the change as text where the request asks for it.
+    /// The review, with its session if it was stored, and with the text of the change if the request asks for it.
     pub review: Review,
-    /// The review as it is stored, or would be: without an id then.
+    /// The review as stored, or as it would be stored, then without an ID.
     pub stored: wire::stored::Review,
-    /// Why it is not stored, though it was to be.
+    /// Reason why it was not stored although requested.
     pub unsaved: Option<String>,
 }
 
-/// Finds where reviews are stored, and the store where there is one. For what looks at stored reviews.
+/// Returns the place of stored reviews, and the store if it exists. For code that reads stored reviews.
 ///
 /// # Errors
 ///
-/// Usage: no repository, no worktree, a malformed policy; a store that is not this user's own.
+/// Usage: no repository, no worktree, an invalid policy; a store of another user.
 pub fn open(request: &ReviewRequest, env: &Env) -> Result<(Place, Option<Store>)> {
     let (place, _) = review::place(request, env)?;
     let store = Store::find(&place)?;
     Ok((place, store))
 }
 
-/// Finds the stored review that a person means: its id, or `latest`.
+/// Resolves the name of a stored review: its ID, or `latest`.
 ///
 /// # Errors
 ///
-/// Usage: not the form of an id; nothing is stored here. An id of which nothing is stored is found out by who uses it.
+/// Usage: not a valid ID; nothing is stored here. Whether a review with the ID exists is checked by the caller.
 pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId> {
     if name != "latest" {
         return SessionId::parse(name).ok_or_else(|| {
@@ -115,27 +115,27 @@ pub fn named(name: &str, request: &ReviewRequest, env: &Env) -> Result<SessionId
     })
 }
 
-/// Reviews what is asked for, compares it with the round before, and stores it.
+/// Runs the requested review, compares it with the previous round, and stores it.
 ///
-/// Nothing is stored where nothing differs, unless it is a further round.
+/// An empty change is not stored, unless this is a follow-up.
 ///
 /// # Errors
 ///
-/// Those of [`review::run`]; usage for a follow-up of a session that is unknown, closed, or has had all its rounds,
-/// and for globs and revisions that hold a secret where they are to be stored.
-/// That a review cannot be stored is no error: it is told beside the review.
+/// As [`review::run`]; usage for a follow-up of a session that is unknown, closed, or has no rounds left, and for
+/// globs and revisions with a secret if they are to be stored. A failure to store the review is not an error: it is
+/// part of the result.
 pub fn review(ask: &Ask, world: &World<'_>) -> Result<Done> {
     review_with(ask, world, |_| Ok(()))
 }
 
-/// Reviews as [`review`] does, and lets `amend` change the finished review before it is stored.
+/// Reviews as [`review`] does, and calls `amend` on the finished review before it is stored.
 ///
 /// # Errors
 ///
-/// Those of [`review`] and of `amend`.
+/// As [`review`]; the errors of `amend`.
 pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review) -> Result<()>) -> Result<Done> {
     let mut request = ask.request.clone();
-    // What is stored of people's words is masked as what is shown to models is.
+    // Text of the user is masked before it is stored, like text for models.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let pull = ask.pull.as_ref().map(|pull| pull::masked(pull, &rules));
     let mut follow = ask.follow_up.as_ref().map(|id| Follow::open(id, &ask.request, world.env)).transpose()?;
@@ -180,7 +180,7 @@ pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review)
     Ok(done)
 }
 
-/// Refuses to keep what a further round would start from, where it holds a secret: masked it would name nothing.
+/// Rejects a request with a secret that a follow-up would need: masked it would not work.
 fn keepable(request: &ReviewRequest, rules: &RuleSet) -> Result<()> {
     let holds = |text: &str| stored::masked(text, rules).is_some();
     let what = if request.files.iter().any(|f| holds(f)) {
@@ -197,7 +197,7 @@ fn keepable(request: &ReviewRequest, rules: &RuleSet) -> Result<()> {
         .hint_agent("or call review_commit or review_branch, which store nothing"))
 }
 
-/// Returns the revision that a source names.
+/// Returns the revision of a source.
 fn revision(source: &Source) -> Option<&str> {
     match source {
         Source::Commit { rev, .. } => Some(rev),
@@ -210,15 +210,15 @@ fn revision(source: &Source) -> Option<&str> {
     }
 }
 
-/// A round whose review is done.
+/// A round whose review is finished.
 struct Round<'a> {
     ask: &'a Ask,
     follow: Option<Follow>,
-    /// Secrets masked.
+    /// Pull request with secrets masked.
     pull: Option<PullName>,
-    /// The command that reviews the pull request again.
+    /// Command that reviews the pull request again.
     pull_command: Option<String>,
-    /// What the author says of the round.
+    /// Author's summary of the round.
     said: Option<String>,
     answer: Option<Response>,
     compared: Option<Compared>,
@@ -227,10 +227,10 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Stores the round where it is to be.
+    /// Stores the round if requested.
     fn end(&self, mut review: Review, world: &World<'_>) -> Done {
         let number = self.follow.as_ref().map_or(1, |f| f.last().round + 1);
-        // What was left out as a whole is recorded.
+        // A change whose files were all skipped is recorded.
         let empty = review.outcome == Outcome::NothingToReview && review.coverage.files_total == 0;
         let nothing = empty && self.follow.is_none();
         let saved = match (self.ask.save, &review.place) {
@@ -274,7 +274,7 @@ impl Round<'_> {
         }
     }
 
-    /// Returns the review in the words of the store.
+    /// Returns the review in the format of the store.
     fn stored(&self, review: &Review, id: &str, round: u32) -> wire::stored::Review {
         let mut report = stored::report(review, &self.rules);
         report.review_id = Some(id.to_owned()).filter(|id| !id.is_empty());
@@ -300,7 +300,7 @@ impl Round<'_> {
         stored::review(review, report, beside)
     }
 
-    /// Returns what was asked for, in the words of the store.
+    /// Returns the request in the format of the store.
     fn request(&self, review: &Review, place: &Place, id: &str) -> wire::stored::Request {
         let asked = &self.ask.request;
         let report = stored::report(review, &self.rules);
@@ -329,7 +329,7 @@ impl Round<'_> {
             via: self.ask.via.to_owned(),
             tool: report.tool,
             change: stored::change(&self.record),
-            // Known under the lock of the store.
+            // Set under the lock of the store.
             before: Vec::new(),
         }
     }

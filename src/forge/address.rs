@@ -1,6 +1,6 @@
-//! What an address of a remote, or of a pull request, names: a host and a path. Pure.
+//! Parses the address of a remote or of a pull request's page into a host and a path. Pure.
 //!
-//! An address is only ever compared with the hosts that are known; it never becomes one of them.
+//! An address is only compared with the known hosts; it never adds a host.
 
 use super::Kind;
 
@@ -9,7 +9,7 @@ const MOST_PARTS: usize = 24;
 /// Bytes of one part at most.
 const MOST_OF_A_PART: usize = 255;
 
-/// How a remote is spoken to.
+/// The protocol of a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     Http,
@@ -21,10 +21,10 @@ pub enum Scheme {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     pub scheme: Scheme,
-    /// In lower case, without a dot at its end; an IPv6 address without brackets.
+    /// Lowercase, without a trailing dot; an IPv6 address has no brackets.
     pub host: String,
     pub port: Option<u16>,
-    /// Decoded; none is empty, none is `.` or `..`.
+    /// Decoded; no part is empty, `.` or `..`.
     pub path: Vec<String>,
 }
 
@@ -33,8 +33,8 @@ pub struct Address {
 pub struct Project(Vec<String>);
 
 impl Address {
-    /// Reads the address of a remote: `https://…`, `ssh://…`, or git's short form `user@host:path`. `None`: a path of
-    /// this machine, or another scheme, of which no forge is known.
+    /// Parses the address of a remote: `https://…`, `ssh://…`, or git's short form `user@host:path`. Returns `None` for
+    /// a local path or another scheme: no known forge uses those.
     pub fn remote(text: &str) -> Option<Self> {
         let text = text.trim();
         match text.split_once("://") {
@@ -43,7 +43,7 @@ impl Address {
         }
     }
 
-    /// Reads the address of a page. A query and what follows `#` do not count.
+    /// Parses the address of a page. The query and the fragment are ignored.
     pub fn page(text: &str) -> Option<Self> {
         let text = text.trim();
         let end = text.find(['?', '#']).unwrap_or(text.len());
@@ -67,12 +67,12 @@ impl Address {
             }
             None => host.split_once(':').map_or((host, None), |(h, p)| (h, Some(p))),
         };
-        // `host:/path` has a colon and no port.
+        // `host:/path` has a colon without a port.
         let port = port.filter(|p| !p.is_empty()).map(|p| p.parse().ok()).map_or(Some(None), |p| p.map(Some))?;
         Self::new(scheme, host, port, path, true)
     }
 
-    /// `user@host:path`: what git takes for an address where no slash stands before the colon.
+    /// Parses `user@host:path`, which git accepts as an address if no slash precedes the colon.
     fn short(text: &str) -> Option<Self> {
         let (host, path) = match text.strip_prefix('[').or_else(|| text.split_once("@[").map(|(_, rest)| rest)) {
             Some(rest) => rest.split_once("]:")?,
@@ -81,7 +81,7 @@ impl Address {
                 (before.rsplit_once('@').map_or(before, |(_, host)| host), path)
             }
         };
-        // A helper's `name::address`, or a drive letter.
+        // A remote helper's `name::address`, or a drive letter.
         if host.contains('/') || path.starts_with(':') || host.len() < 2 {
             return None;
         }
@@ -107,7 +107,7 @@ impl Address {
     }
 }
 
-/// Replaces `%41` by what it stands for.
+/// Decodes percent escapes such as `%41`.
 pub(super) fn decoded(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -124,7 +124,7 @@ pub(super) fn decoded(text: &str) -> Option<String> {
 }
 
 impl Project {
-    /// Reads a project off the path of a remote, below what all projects of its host have in common.
+    /// Parses a project from the path of a remote, relative to the prefix that all projects of the host share.
     pub fn of_remote(kind: Kind, scheme: Scheme, path: &[String]) -> Option<Self> {
         let mut parts = path.to_vec();
         let last = parts.last_mut()?;
@@ -142,7 +142,7 @@ impl Project {
         Self::new(kind, parts)
     }
 
-    /// Makes a project from its parts.
+    /// Returns a project of these parts, or `None` if they are not valid for the forge.
     pub fn new(kind: Kind, parts: Vec<String>) -> Option<Self> {
         let fits = match kind {
             Kind::Gitlab => parts.len() >= 2,
@@ -152,12 +152,12 @@ impl Project {
         (fits && parts.iter().all(sound)).then_some(Self(parts))
     }
 
-    /// Reads `owner/name` as a forge writes it.
+    /// Parses `owner/name` as the forge writes it.
     pub fn parse(kind: Kind, text: &str) -> Option<Self> {
         Self::new(kind, text.split('/').map(str::to_owned).collect())
     }
 
-    /// Returns all but the last part: the owner, group or key.
+    /// Returns all parts but the last: the owner, group or key.
     pub fn owner(&self) -> String {
         self.0[..self.0.len() - 1].join("/")
     }
@@ -168,7 +168,7 @@ impl Project {
     }
 }
 
-/// No forge tells projects apart by the case of their names.
+/// Compares without case: no forge distinguishes projects by the case of their names.
 impl PartialEq for Project {
     fn eq(&self, other: &Self) -> bool {
         let folded = |p: &Self| p.0.join("/").to_lowercase();
@@ -184,7 +184,8 @@ impl std::fmt::Display for Project {
     }
 }
 
-/// Reads project and number off the path of a pull request's page, below what all pages of its host have in common.
+/// Parses the project and number from the path of a pull request's page, relative to the prefix that all pages of the
+/// host share.
 pub fn pull_of_page(kind: Kind, path: &[String]) -> Option<(Project, u64)> {
     let parts: Vec<&str> = path.iter().map(String::as_str).collect();
     let owned = |parts: &[&str]| parts.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
@@ -218,7 +219,7 @@ pub fn pull_of_page(kind: Kind, path: &[String]) -> Option<(Project, u64)> {
     Some((Project::new(kind, project)?, number_of(number)?))
 }
 
-/// Reads the number of a pull request: `12`, `#12`, GitLab's `!12`.
+/// Parses the number of a pull request: `12`, `#12`, or GitLab's `!12`.
 pub fn number_of(text: &str) -> Option<u64> {
     let digits = text.strip_prefix(['#', '!']).unwrap_or(text);
     let is_number = !digits.is_empty() && digits.len() <= 18 && digits.bytes().all(|b| b.is_ascii_digit());

@@ -1,6 +1,6 @@
-//! Bitbucket: two interfaces that share a name and a token's variable, and little else.
+//! Bitbucket: two APIs that share a name and a token variable, and little else.
 //!
-//! [`server`] speaks to Data Center, [`cloud`] to bitbucket.org.
+//! [`server`] is the client for Data Center, [`cloud`] the one for bitbucket.org.
 
 mod cloud;
 mod server;
@@ -19,14 +19,14 @@ use std::collections::HashMap;
 pub(super) const TOKEN: (&str, &str) = ("authorization", "Bearer ");
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
 
-/// Comments of a pull request that are looked through, and on a server everything that happened to it.
+/// Comments of a pull request that are read, at most; on a server, activities of any kind.
 const MOST: usize = 3000;
-/// Characters of a status' description.
+/// Characters of a status description, at most.
 const MOST_OF_A_STATUS: usize = 255;
-/// What the description of a review begins with that is not complete ([`super::publish::status`]).
+/// Prefix of the description of an incomplete review's status ([`super::publish::status`]).
 const INCOMPLETE: &str = "incomplete";
 
-/// Calls what is named for the interface of the forge.
+/// Calls the function of this name in the module of the forge's API.
 macro_rules! spoken {
     ($forge:expr, $name:ident($($arg:expr),*)) => {
         match $forge.site.host.kind {
@@ -49,12 +49,12 @@ pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Re
     cloud::issue(forge, number, limits).await
 }
 
-/// Finds out who the token belongs to.
+/// Returns the account of the token.
 pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
     spoken!(forge, me(limits))
 }
 
-/// Lists the comments that begin a conversation, the oldest first. `false`: there are more.
+/// Lists the first comments of conversations, oldest first. The flag is false if there are more.
 pub(super) async fn comments(
     forge: &Forge,
     pull: &PullRequest,
@@ -68,7 +68,7 @@ pub(super) async fn add(forge: &Forge, pull: &PullRequest, inline: &[Inline], li
     let mut added = Added::default();
     for (i, inline) in inline.iter().enumerate() {
         let mut done = spoken!(forge, comment_on(pull, inline, true, limits));
-        // Where a comment on several lines is refused, one on the last of them may do.
+        // If the forge rejects a comment on several lines, it may accept one on the last of them.
         if done.as_ref().is_err_and(has_no_place) && inline.spot.first.new < inline.spot.last.new {
             done = spoken!(forge, comment_on(pull, inline, false, limits));
         }
@@ -81,7 +81,7 @@ pub(super) async fn add(forge: &Forge, pull: &PullRequest, inline: &[Inline], li
     added
 }
 
-/// Returns true if a comment was refused for where it should go: there is much else that is answered like that.
+/// Returns true if a comment was rejected because of its position: other errors have the same status codes.
 fn has_no_place(failure: &Failure) -> bool {
     const WORDS: [&str; 8] = ["line", "lines", "path", "position", "diff", "anchor", "inline", "multiline"];
     matches!(failure.status, Some(400 | 409 | 422)) && speaks_of(&failure.message, &WORDS)
@@ -119,7 +119,7 @@ pub(super) async fn summarize(
     spoken!(forge, summarize(pull, body, limits))
 }
 
-/// Returns the build of the head under a name. Neither interface says who set it.
+/// Returns the build status of the head under a name. Neither API reports who set it.
 pub(super) async fn newest_status(
     forge: &Forge,
     pull: &PullRequest,
@@ -132,13 +132,13 @@ pub(super) async fn newest_status(
         Some("SUCCESSFUL") => Light::Success,
         Some("FAILED") if !description.starts_with(INCOMPLETE) => Light::Failure,
         Some("FAILED") => Light::Error,
-        // One that is under way or was stopped is none of ours.
+        // This program never sets a state such as in progress or stopped.
         _ => return Ok(None),
     };
     Ok(Some(Set { by: None, status: Status { light, description } }))
 }
 
-/// Sets the build of the head under a name.
+/// Sets the build status of the head under a name.
 pub(super) async fn set_status(
     forge: &Forge,
     pull: &PullRequest,
@@ -147,7 +147,7 @@ pub(super) async fn set_status(
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let description: String = status.description.chars().take(MOST_OF_A_STATUS).collect();
-    // What nobody knows must not be merged: of the other states not all stop that, and not all servers have them.
+    // An incomplete review must prevent the merge. Not all other states do that, and not all servers know them.
     let state = match status.light {
         Light::Success => "SUCCESSFUL",
         Light::Failure | Light::Error => "FAILED",
@@ -158,7 +158,7 @@ pub(super) async fn set_status(
     spoken!(forge, set_build(pull, body, limits))
 }
 
-/// Lists the replies in conversations about lines. `false`: there are more.
+/// Lists the replies in conversations about lines. The flag is false if there are more.
 pub(super) async fn replies(
     forge: &Forge,
     pull: &PullRequest,
@@ -167,7 +167,7 @@ pub(super) async fn replies(
     spoken!(forge, replies(pull, limits))
 }
 
-/// Returns when the head was pushed; `None`: the interface does not say.
+/// Returns the time when the head was pushed, or `None` if the API does not report it.
 pub(super) async fn pushed(
     forge: &Forge,
     pull: &PullRequest,
@@ -186,12 +186,12 @@ pub(super) async fn rights(forge: &Forge, account: &Account, limits: &Limits<'_>
     spoken!(forge, rights(account, limits))
 }
 
-/// An address and, if it is known, its account.
+/// An email address and its account, if known.
 type Person = (Option<String>, Option<Account>);
 
-/// Adds those who wrote the commits of a pull request. A co-author is known by an address that belongs to an account
-/// elsewhere among the commits: neither interface finds accounts by their address. `id`: path of a commit's ID. `person`:
-/// reads an author or committer.
+/// Adds the authors and committers of a pull request's commits. A co-author is identified by an email address that
+/// another commit links to an account: neither API finds accounts by address. `id` is the path of a commit's ID;
+/// `person` reads an author or committer.
 fn add_authors(
     out: &mut Authors,
     pull: &PullRequest,
@@ -224,17 +224,17 @@ fn add_authors(
     }
 }
 
-/// Returns the parts of a path as the client takes them.
+/// Converts a path to the form that the client takes.
 fn parts(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-/// Returns true if a failure says that there is no such thing.
+/// Returns true if a failure means that the object does not exist.
 fn is_absent(failure: &Failure) -> bool {
     matches!(failure.status, Some(404 | 405))
 }
 
-/// Returns a number as text; empty where there is none.
+/// Returns a number as text; empty if the value is not a number.
 fn key(value: &Value) -> String {
     value.as_u64().map(|n| n.to_string()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! JSON over HTTP as the forges speak it: paths below one address, pages, and what their errors mean.
+//! JSON over HTTP for the APIs of forges: paths below a base address, pages, and the meaning of errors.
 //!
-//! The address comes from the operator ([`super::site`]); nothing that a forge answers can lead a request, and with
-//! it the token, anywhere else.
+//! The operator sets the base address ([`super::site`]). No answer of a forge can direct a request, and with it the
+//! token, to another address.
 
 use crate::http;
 use crate::http::{
@@ -11,9 +11,9 @@ use secrecy::SecretString;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// Bytes of an answer, unpacked.
+/// Bytes of an answer after decompression, at most.
 const MAX_BODY: usize = 16 << 20;
-/// How long a forge wants to be left alone where it says that it was asked too often, and not until when.
+/// Pause after a forge reports too many requests without a time to retry.
 const COOL_DOWN: Duration = Duration::from_secs(60);
 
 /// A forge's API at one address.
@@ -22,31 +22,31 @@ pub(super) struct Client {
     server: Server,
     /// Ends with a slash.
     base: Url,
-    /// What to set where the token is wrong: `GITHUB_TOKEN`.
+    /// Setting to change if the token is wrong, such as `GITHUB_TOKEN`.
     token_name: String,
 }
 
 /// An answer.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
-    /// Null where the body is empty.
+    /// Null if the body is empty.
     pub(super) value: Value,
     pub(super) headers: HeaderMap,
 }
 
-/// A list that came in pages.
+/// The items of a paginated list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
     pub(super) items: Vec<Value>,
-    /// There is more, which was not read.
+    /// Whether the list has items that were not read.
     pub(super) more: bool,
 }
 
-/// Where a path leads, with what is asked of it.
+/// The query parameters of an address.
 pub(super) type Query<'a> = &'a [(&'a str, &'a str)];
 
 impl Client {
-    /// Asks a server whose paths all lie below `base`.
+    /// Returns a client of a server whose paths are all below `base`.
     pub(super) fn new(server: Server, mut base: Url, token_name: String) -> Self {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
@@ -54,37 +54,37 @@ impl Client {
         Self { server, base, token_name }
     }
 
-    /// Finds out the token. Only the first call costs anything.
+    /// Resolves the token. Only the first call has a cost.
     pub(super) async fn ready(&self, limits: &Limits<'_>) -> Result<(), Failure> {
         self.server.ready(limits).await
     }
 
-    /// Returns true if there is no token.
+    /// Returns true if the client has no token.
     pub(super) fn is_keyless(&self) -> bool {
         self.server.is_keyless()
     }
 
-    /// Returns the token, if there is one and it has been found out.
+    /// Returns the token, if there is one and it was resolved.
     pub(super) fn token(&self) -> Option<&SecretString> {
         self.server.key().map(|key| key.secret())
     }
 
-    /// Returns what to set for a token.
+    /// Returns the name of the setting for the token.
     pub(super) fn token_name(&self) -> &str {
         &self.token_name
     }
 
-    /// Makes text of the forge fit for people: without the token, on one line, escaped, short.
+    /// Makes text of the forge safe to display: without the token, on one line, escaped, and short.
     pub(super) fn shown(&self, text: &str) -> String {
         self.server.shown(text)
     }
 
-    /// Returns an address below the base. Nothing in a segment can leave its place: slashes are escaped, and a
-    /// segment of dots is refused.
+    /// Returns an address below the base. A segment cannot change the path: slashes are escaped, and a segment of dots
+    /// is rejected.
     ///
     /// # Errors
     ///
-    /// `Setup`: a segment that no address can hold.
+    /// `Setup` if a segment is not valid in an address.
     pub(super) fn url(&self, segments: &[&str], query: Query<'_>) -> Result<Url, Failure> {
         let mut url = self.base.clone();
         let bad = || Failure::new(http::Cause::Setup, "a name that no address can hold");
@@ -98,24 +98,24 @@ impl Client {
         Ok(url)
     }
 
-    /// Reads what is there.
+    /// Reads a resource.
     pub(super) async fn get(&self, segments: &[&str], query: Query<'_>, limits: &Limits<'_>) -> Result<Value, Failure> {
         let url = self.url(segments, query)?;
         Ok(self.fetch(url, limits).await?.value)
     }
 
-    /// Reads an address that [`Client::url`] made, or [`next`] accepted.
+    /// Reads an address from [`Client::url`] or [`next`].
     pub(super) async fn fetch(&self, url: Url, limits: &Limits<'_>) -> Result<Document, Failure> {
         let request = Request { method: Method::GET, url, body: None, repeat: Repeat::Harmless };
         self.server.send(&request, self, limits, &mut http::admit_all).await
     }
 
-    /// Makes something that is not there yet. It is not sent again where it may have been done.
+    /// Creates a resource. The request is not repeated if the forge may have carried it out.
     pub(super) async fn make(&self, segments: &[&str], body: &Value, limits: &Limits<'_>) -> Result<Value, Failure> {
         self.send(Method::POST, Repeat::Makes, segments, body, limits).await
     }
 
-    /// Changes something that is there: twice is the same as once.
+    /// Changes a resource, idempotently.
     pub(super) async fn change(
         &self,
         method: Method,
@@ -126,7 +126,7 @@ impl Client {
         self.send(method, Repeat::Harmless, segments, body, limits).await
     }
 
-    /// Changes something by its path alone: twice is the same as once.
+    /// Changes a resource by its path alone, idempotently.
     pub(super) async fn order(&self, method: Method, segments: &[&str], limits: &Limits<'_>) -> Result<(), Failure> {
         let request = Request { method, url: self.url(segments, &[])?, body: None, repeat: Repeat::Harmless };
         self.server.send(&request, self, limits, &mut http::admit_all).await.map(drop)
@@ -145,7 +145,7 @@ impl Client {
         Ok(self.server.send(&request, self, limits, &mut http::admit_all).await?.value)
     }
 
-    /// Reads a list whose pages are named by `Link` headers (RFC 8288), `most` items at most.
+    /// Reads a list whose pages are linked by `Link` headers (RFC 8288), `most` items at most.
     pub(super) async fn linked(
         &self,
         segments: &[&str],
@@ -181,7 +181,7 @@ impl Client {
                 out.items.truncate(most);
                 return Ok(out);
             }
-            // A page without items that names a next one could go on for ever.
+            // Empty pages that link to a next one could go on forever.
             match next.filter(|_| !empty) {
                 Some(next) => url = next,
                 None => return Ok(out),
@@ -189,11 +189,11 @@ impl Client {
         }
     }
 
-    /// Returns the address of the next page.
+    /// Returns the address of the next page, if there is one.
     ///
     /// # Errors
     ///
-    /// `Malformed`: it is not below the base.
+    /// `Malformed` if the address is not below the base.
     pub(super) fn next(&self, headers: &HeaderMap) -> Result<Option<Url>, Failure> {
         let Some(next) = headers.get_all("link").iter().filter_map(|v| v.to_str().ok()).find_map(next_of) else {
             return Ok(None);
@@ -201,41 +201,41 @@ impl Client {
         self.page(next).map(Some)
     }
 
-    /// Reads the address of another page of a list.
+    /// Parses the address of another page of a list.
     ///
     /// # Errors
     ///
-    /// `Malformed`: it is not below the base.
+    /// `Malformed` if the address is not below the base.
     pub(super) fn page(&self, address: &str) -> Result<Url, Failure> {
         let url = self.base.join(address).ok().filter(|url| self.holds(url));
         let elsewhere = || Failure::new(http::Cause::Malformed, "the next page of a list is on another server");
         url.ok_or_else(elsewhere)
     }
 
-    /// Returns true if an address lies below the base.
+    /// Returns true if an address is below the base.
     pub(super) fn holds(&self, url: &Url) -> bool {
         let bare = url.username().is_empty() && url.password().is_none();
         bare && url.origin() == self.base.origin() && url.path().starts_with(self.base.path())
     }
 }
 
-/// Returns true if an answer was larger than what is read of one: fewer items a page may be less.
+/// Returns true if an answer exceeded the size limit; a page with fewer items may not.
 pub(super) fn is_too_large(failure: &Failure) -> bool {
     failure.cause == http::Cause::TooLarge && failure.status.is_none()
 }
 
-/// Asks for smaller pages.
+/// Returns the query with a smaller page size.
 pub(super) fn smaller<'a>(query: Query<'a>) -> Vec<(&'a str, &'a str)> {
     let is_size = |name: &str| matches!(name, "per_page" | "pagelen");
     query.iter().map(|(name, value)| (*name, if is_size(name) { "10" } else { *value })).collect()
 }
 
-/// Finds the address of the next page in a `Link` header.
+/// Returns the address of the next page in a `Link` header.
 fn next_of(header: &str) -> Option<&str> {
     let mut rest = header;
     while let Some(start) = rest.find('<') {
         let (target, after) = rest[start + 1..].split_once('>')?;
-        // Parameters go up to the next link.
+        // The parameters end at the next link.
         let end = after.find(",<").or_else(|| after.find(", <")).unwrap_or(after.len());
         let is_next = after[..end].split(';').any(|p| {
             let Some((name, value)) = p.split_once('=') else { return false };
@@ -318,7 +318,7 @@ impl Protocol for Client {
             _ => None,
         };
         match limited {
-            // It was turned away, so it was not done.
+            // The forge rejected the request, so it was not carried out.
             Some(after) => Trouble { failure, passing: true, floor: Some(after), maybe_done: false },
             None => {
                 let passing = code != 409 && http::retry::is_passing(code, None);
@@ -328,7 +328,7 @@ impl Protocol for Client {
     }
 }
 
-/// Returns how long to wait where a forge was asked too often: 429, or GitHub's 403 with its headers or words
+/// Returns the time to wait after too many requests: 429, or GitHub's 403 with certain headers or words
 /// (<https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api>).
 fn limited(refusal: &Refusal, said: &str) -> Option<Duration> {
     let code = refusal.status.as_u16();
@@ -352,8 +352,8 @@ fn limited(refusal: &Refusal, said: &str) -> Option<Duration> {
     by_words.then_some(COOL_DOWN)
 }
 
-/// Finds what a forge says is wrong: GitHub's `message` and `errors`, GitLab's `message` or `error` (text, list or
-/// table), Bitbucket's `errors[].message` and `error.message`.
+/// Extracts the error message of a forge: GitHub's `message` and `errors`, GitLab's `message` or `error` (text, list or
+/// object), Bitbucket's `errors[].message` and `error.message`.
 fn said(value: &Value) -> String {
     let mut out = Vec::new();
     for key in ["message", "error", "error_description", "errors"] {
@@ -378,7 +378,7 @@ fn gather(value: &Value, out: &mut Vec<String>, depth: usize) {
             if out.len() > before {
                 return;
             }
-            // GitHub names field and code; GitLab has a list of complaints by field.
+            // GitHub has an object with field and code; GitLab maps fields to lists of messages.
             if let (Some(field), Some(code)) = (object.get("field"), object.get("code")) {
                 let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
                 out.push(format!("{} {}", text(field), text(code)));

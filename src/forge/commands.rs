@@ -1,7 +1,7 @@
 //! Commands in replies to comments on findings: `/accept`, `/reject REASON`, `/defer DATE [REASON]`. Pure.
 //!
-//! A reply waives a finding for one head. It counts only if everything about it is known and right: who wrote it, when,
-//! under which comment, and about which finding. Other replies are refused, with a reason for people.
+//! A reply waives a finding for one head. It counts only if its author, its time, its parent comment and its finding
+//! are known and valid. Other replies are rejected, with a reason to display.
 
 use super::mark::{About, Mark};
 use super::publish::shows;
@@ -11,18 +11,18 @@ use crate::report::markdown::Flavor;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-/// Characters of a reason.
+/// Characters of a reason, at most.
 const MOST_OF_A_REASON: usize = 300;
-/// Letters of the name of a command.
+/// Letters of a command name, at most.
 const MOST_OF_A_NAME: usize = 20;
 
 /// The decision of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Directive {
     Accept,
-    /// With its reason, which is foreign text.
+    /// With a reason, which is untrusted text.
     Reject(String),
-    /// Until the first day on which it no longer holds, with a reason that may be empty.
+    /// With the first day on which it no longer applies, and a reason that may be empty.
     Defer(Date, String),
 }
 
@@ -30,7 +30,7 @@ pub enum Directive {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     pub order: Directive,
-    /// The full ID of the head that it names, in lower case.
+    /// Full ID of the head in the command, in lowercase.
     pub head: Option<String>,
 }
 
@@ -39,24 +39,24 @@ pub struct Command {
 pub enum Commanded {
     None,
     One(Command),
-    /// There is a command, which does not count for this reason.
+    /// A command that does not count, for this reason.
     Bad(String),
 }
 
-/// A reply in a conversation about lines, as the forge has it. All text in it is foreign.
+/// A reply in a conversation about lines. All text in it is untrusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommentReply {
     pub author: Account,
-    /// The forge says that a person wrote it, not an app, a bot or a service.
+    /// Whether the forge reports that a person wrote it, not an app, a bot or a service.
     pub is_person: bool,
     pub body: String,
-    /// The address of its page.
+    /// Address of its page.
     pub link: String,
-    /// `None`: the forge does not say when.
+    /// `None` if the forge does not report the time.
     pub written: Option<Timestamp>,
-    /// False only if the forge shows that it is as it was written.
+    /// False only if the forge shows that it is unmodified.
     pub is_edited: bool,
-    /// The comment that begins the conversation.
+    /// First comment of the conversation.
     pub root: FirstComment,
 }
 
@@ -65,30 +65,31 @@ pub struct CommentReply {
 pub struct FirstComment {
     pub author: Account,
     pub body: String,
-    /// When its text was last changed; `None`: never.
+    /// Time of the last change to its text; `None` if there was none.
     pub changed: Option<Timestamp>,
 }
 
-/// Returns when a text was last changed, from the times of its beginning and of its last change, for forges that give every
-/// text both; `None`: never.
+/// Returns the time of a text's last change from its creation and update times, for forges that report both for every
+/// text. Returns `None` if the text was never changed.
 pub(super) fn changed_since(begun: Option<Timestamp>, changed: Option<Timestamp>) -> Option<Timestamp> {
     match (begun, changed) {
         (Some(begun), Some(changed)) if begun == changed => None,
-        // Without a time, it may have changed at any moment.
+        // Without an update time, it may have changed at any moment.
         (_, changed) => changed.or(Some(Timestamp::MAX)),
     }
 }
 
-/// Who wrote a pull request: who opened it, and the authors, committers and co-authors of its commits.
+/// The authors of a pull request: the account that opened it, and the authors, committers and co-authors of its
+/// commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authors {
     pub accounts: Vec<Account>,
-    /// Why not all of them are known.
+    /// Reason why some of them are unknown.
     pub unknown: Option<String>,
 }
 
 impl Authors {
-    /// Adds an account. `what` names it if it is not known.
+    /// Adds an account. If it is unknown, `what` describes it.
     pub fn add(&mut self, account: Option<Account>, what: impl FnOnce() -> String) {
         match account.filter(|a| !a.id.is_empty()) {
             Some(account) => self.accounts.push(account),
@@ -99,12 +100,12 @@ impl Authors {
     }
 }
 
-/// The rights of an account in the project, at this moment.
+/// The current rights of an account in the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// Maintainer or administrator.
     Maintains,
-    /// Why it may not waive.
+    /// The account may not waive, for this reason.
     Lacks(String),
 }
 
@@ -141,7 +142,7 @@ fn name(line: &str) -> Option<&str> {
     let word = line.strip_prefix('/')?.split_whitespace().next()?;
     let is_name =
         word.len() <= MOST_OF_A_NAME && word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_');
-    // `/ word` has a space behind the slash.
+    // `/ word` has a space after the slash.
     (is_name && line[1..].starts_with(word)).then_some(word)
 }
 
@@ -173,7 +174,7 @@ fn command(line: &str, today: Date) -> Result<Command, String> {
     Ok(Command { order, head })
 }
 
-/// Returns true for a full object ID. A part of one is not a proof: a commit can be made whose ID starts with given digits.
+/// Returns true for a full object ID. A prefix is not a proof: a commit whose ID has a given prefix can be forged.
 fn is_object_id(word: &str) -> bool {
     matches!(word.len(), 40 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit())
 }
@@ -186,16 +187,16 @@ fn short(text: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct ReplyContext<'a> {
     pub pull: &'a PullRequest,
-    /// The account of the token.
+    /// Account of the token.
     pub me: &'a Account,
     pub flavor: Flavor,
     pub findings: &'a [Finding],
 }
 
-/// Returns the finding that a reply is about, and its fingerprint.
+/// Returns the finding that a reply is about.
 ///
 /// # Errors
-/// Why the reply does not count.
+/// The reason why the reply does not count.
 pub fn finding_of<'a>(reply: &CommentReply, known: &ReplyContext<'a>) -> Result<&'a Finding, String> {
     if !reply.root.author.is(known.me) {
         return Err("the comment above it was written by another account".to_owned());
@@ -230,10 +231,10 @@ pub fn finding_of<'a>(reply: &CommentReply, known: &ReplyContext<'a>) -> Result<
     Ok(finding)
 }
 
-/// Checks that a command may be about a finding.
+/// Checks that a command may apply to a finding.
 ///
 /// # Errors
-/// Why the reply does not count.
+/// The reason why the reply does not count.
 pub fn may_waive(command: &Command, finding: &Finding) -> Result<(), String> {
     if finding.severity() == Severity::Critical && command.order != Directive::Accept {
         return Err("a critical finding is not waived by a reply".to_owned());
@@ -241,10 +242,11 @@ pub fn may_waive(command: &Command, finding: &Finding) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a reply is about the head under review. `pushed`: when the forge got the head; `None`: it does not say.
+/// Checks that a reply is about the head under review. `pushed` is the time of the head's push, if the forge reports
+/// it.
 ///
 /// # Errors
-/// Why the reply does not count.
+/// The reason why the reply does not count.
 pub fn of_head(reply: &CommentReply, command: &Command, head: &str, pushed: Option<Timestamp>) -> Result<(), String> {
     match (&command.head, pushed, reply.written) {
         (Some(named), ..) if named == head => Ok(()),
@@ -261,7 +263,7 @@ pub fn of_head(reply: &CommentReply, command: &Command, head: &str, pushed: Opti
 /// Checks that the author of a reply is not an author of the change.
 ///
 /// # Errors
-/// Why the reply does not count.
+/// The reason why the reply does not count.
 pub fn by_another(reply: &CommentReply, authors: &Authors) -> Result<(), String> {
     if authors.accounts.iter().any(|a| a.is(&reply.author)) {
         return Err("its author is an author of the change".to_owned());
@@ -272,14 +274,14 @@ pub fn by_another(reply: &CommentReply, authors: &Authors) -> Result<(), String>
     }
 }
 
-/// Returns the addresses of the co-authors that a commit message names; `None`: a trailer has no address.
+/// Returns the email addresses of the co-authors in a commit message, or `None` if a trailer has no address.
 pub fn co_authors(message: &str) -> Option<Vec<String>> {
     const TRAILER: &str = "co-authored-by:";
     let is_one = |line: &&str| line.get(..TRAILER.len()).is_some_and(|start| start.eq_ignore_ascii_case(TRAILER));
     message.lines().map(str::trim).filter(is_one).map(address_in).collect()
 }
 
-/// Returns the mail address of `Name <address>`, in lower case.
+/// Returns the email address of `Name <address>`, in lowercase.
 pub fn address_in(text: &str) -> Option<String> {
     let (_, rest) = text.rsplit_once('<')?;
     let (address, _) = rest.split_once('>')?;

@@ -1,6 +1,6 @@
-//! GitHub's REST interface, and of GraphQL what REST lacks: who a token belongs to, and threads.
+//! GitHub's REST API, and GraphQL for what REST lacks: the account of a token, and threads.
 //!
-//! <https://docs.github.com/rest>, version 2022-11-28, which GitHub Enterprise Server speaks too.
+//! <https://docs.github.com/rest>, version 2022-11-28, which GitHub Enterprise Server supports too.
 
 mod replies;
 mod write;
@@ -26,12 +26,12 @@ pub(super) const HEADERS: &[(&str, &str)] =
 /// Items of a page.
 const PAGE: (&str, &str) = ("per_page", "100");
 
-/// Returns the path of something of the project, below the address of the API.
+/// Returns the path of a resource of the project, relative to the API address.
 fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
     path_in(forge, &forge.site.project, rest)
 }
 
-/// Returns the path of something of a project, below the address of the API.
+/// Returns the path of a resource of a project, relative to the API address.
 fn path_in(forge: &Forge, project: &Project, rest: &[&str]) -> Vec<String> {
     let mut path: Vec<String> = version(forge).iter().map(|v| (*v).to_owned()).collect();
     path.extend(["repos".to_owned(), project.owner(), project.name().to_owned()]);
@@ -39,12 +39,12 @@ fn path_in(forge: &Forge, project: &Project, rest: &[&str]) -> Vec<String> {
     path
 }
 
-/// Returns what stands before paths of REST on a server of one's own, and not on github.com.
+/// Returns the prefix of REST paths: `v3` on GitHub Enterprise Server, nothing on github.com.
 fn version(forge: &Forge) -> &'static [&'static str] {
     if forge.site.host.api_path().ends_with("/api/") { &["v3"] } else { &[] }
 }
 
-/// Returns the parts of a path as the client takes them.
+/// Converts a path to the form that the client takes.
 fn parts(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
@@ -122,7 +122,7 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
     })
 }
 
-/// Reads an issue. `None`: the number is that of a pull request, which GitHub lists among the issues.
+/// Reads an issue. Returns `None` if the number is that of a pull request, which GitHub lists among the issues.
 pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Option<Ticket>, Failure> {
     let number = number.to_string();
     let issue = forge.client.get(&parts(&path(forge, &["issues", &number])), &[], limits).await?;
@@ -134,7 +134,7 @@ pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Re
 }
 
 fn author(pull: &Value) -> String {
-    // Who left is shown as this account.
+    // GitHub shows this account in place of a deleted one.
     Some(pull.name_at("/user/login")).filter(|name| !name.is_empty()).unwrap_or_else(|| "ghost".to_owned())
 }
 

@@ -1,6 +1,6 @@
-//! GitLab's REST interface, version 4, of gitlab.com and of servers of one's own.
+//! GitLab's REST API, version 4, on gitlab.com and on self-managed servers.
 //!
-//! <https://docs.gitlab.com/api/rest/>. A project is named by its path with sub-groups, as one part of the address.
+//! <https://docs.gitlab.com/api/rest/>. A project's path, including sub-groups, is one segment of the address.
 
 mod replies;
 mod write;
@@ -20,42 +20,42 @@ use crate::http::{Cause, Failure, HeaderMap, Limits};
 use serde_json::Value;
 
 pub(super) const TOKEN: (&str, &str) = ("private-token", "");
-/// What carries the token that every job of GitLab's CI gets.
+/// Header for the token of a GitLab CI job.
 pub(super) const JOB_TOKEN: (&str, &str) = ("job-token", "");
-/// The variable with it.
+/// Variable with the token of a job.
 pub(super) const JOB_VARIABLE: &str = "CI_JOB_TOKEN";
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json")];
 
-/// Items of a page, and of one where so many are more than is read at once: a note has up to a megabyte. Each
-/// divides the one before.
+/// Items of a page, and smaller numbers for pages that exceed the size limit: a note has up to a megabyte. Each number
+/// divides the previous one.
 const SIZES: [usize; 3] = [100, 10, 1];
-/// Pages of a list at most, also where they hold next to nothing.
+/// Pages of a list, at most, even if they are almost empty.
 const MOST_PAGES: usize = 300;
 
-/// Returns the path of something of the project, below the address of the API.
+/// Returns the path of a resource of the project, relative to the API address.
 fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
     path_of(&forge.site.project.to_string(), rest)
 }
 
-/// Returns the path of something of a project that is named by its path or its number.
+/// Returns the path of a resource of a project with this path or number.
 fn path_of(project: &str, rest: &[&str]) -> Vec<String> {
     ["projects", project].iter().chain(rest).map(|part| (*part).to_owned()).collect()
 }
 
-/// Returns the parts of a path as the client takes them.
+/// Converts a path to the form that the client takes.
 fn parts(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-/// Returns true if the token is that of a job, which may do much less than others.
+/// Returns true if the token is that of a CI job, which has fewer rights.
 fn is_of_job(forge: &Forge) -> bool {
     forge.client.token_name() == JOB_VARIABLE
 }
 
 /// Reads a list, `most` items at most.
 ///
-/// The number of the next page counts before its address: a server behind a proxy may not know its own name. An
-/// address is followed only below that of the API.
+/// The number of the next page takes precedence over its address: a server behind a proxy may not know its own name. An
+/// address is followed only below the API's.
 async fn pages(
     forge: &Forge,
     path: &[String],
@@ -70,7 +70,8 @@ async fn pages(
         forge.client.url(&parts(path), &query)
     };
     let (mut out, mut number, mut level) = (Pages::default(), 1, 0);
-    // Full pages so far: then their number says which items were read, whatever the size of the next one.
+    // While all pages so far are full, the number of a page determines the items that were read, whatever the size of
+    // the next page.
     let mut is_even = true;
     let mut url = numbered(number, SIZES[level])?;
     for _ in 0..MOST_PAGES {
@@ -85,7 +86,7 @@ async fn pages(
                 url = numbered(number, SIZES[level])?;
                 continue;
             }
-            // One item alone is: nobody can say whose it is.
+            // A single item exceeds the size limit. A null takes its place.
             Err(failure) if is_too_large(&failure) && is_even => {
                 out.more = true;
                 Document { value: Value::Array(vec![Value::Null]), headers: HeaderMap::new() }
@@ -110,7 +111,7 @@ async fn pages(
             return Ok(out);
         }
         let Some((next, address)) = next else { return Ok(out) };
-        // Behind what was large, the pages are as before.
+        // After the large items, the page size grows again.
         if level > 0 && is_even && out.items.len().is_multiple_of(SIZES[level - 1]) {
             level -= 1;
             number = (out.items.len() / SIZES[level]) as u64 + 1;
@@ -127,12 +128,13 @@ async fn pages(
     Ok(out)
 }
 
-/// Reads the number of the next page. `Some(None)`: this is the last one; `None`: the answer does not say.
+/// Reads the number of the next page. `Some(None)` means that this is the last page; `None`, that the answer has no
+/// number.
 fn next_number(headers: &HeaderMap, number: u64) -> Result<Option<Option<u64>>, Failure> {
     let Some(value) = headers.get("x-next-page") else { return Ok(None) };
     match value.to_str().map(str::trim) {
         Ok("") => Ok(Some(None)),
-        // Never back: that could go on for ever.
+        // Never go back: that could go on forever.
         Ok(text) if let Some(next) = text.parse().ok().filter(|next| *next > number) => Ok(Some(Some(next))),
         _ => Err(Failure::new(Cause::Malformed, "the next page of a list has no number that comes next")),
     }
@@ -180,14 +182,14 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         url: pull.name_at("/web_url"),
         author: author(&pull),
         state: match pull["state"].as_str() {
-            // Locked is what is being merged at this moment.
+            // A locked merge request is being merged.
             Some("opened" | "locked") => State::Open,
             Some("merged") => State::Merged,
             _ => State::Closed,
         },
         is_draft: is_draft(&pull),
         is_fork,
-        // What the target branch was when GitLab made its diff; `base_sha` is the merge base.
+        // Tip of the target branch when GitLab computed the diff; `base_sha` is the merge base.
         base: Tip { name: pull.name_at("/target_branch"), id: pull.id_at("/diff_refs/start_sha")?, project: own },
         head: Tip { name: pull.name_at("/source_branch"), id: pull.id_at("/sha")?, project: head_project },
         head_refs: vec![format!("refs/merge-requests/{number}/head")],
@@ -196,7 +198,7 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
     })
 }
 
-/// Reads an issue. A confidential one is refused: not everybody who reads the review may see it.
+/// Reads an issue. A confidential one is rejected: readers of the review may not be allowed to see it.
 pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Result<Option<Ticket>, Failure> {
     let number = number.to_string();
     let issue = forge.client.get(&parts(&path(forge, &["issues", &number])), &[], limits).await?;
@@ -207,12 +209,12 @@ pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Re
     ticket(&issue, "/description", "/updated_at").map(Some)
 }
 
-/// Lists the commits, oldest first; and tells whether there are more.
+/// Lists the commits, oldest first. The flag is true if there are more.
 async fn commits(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<(Vec<Commit>, bool), Failure> {
     let path = path(forge, &["merge_requests", number, "commits"]);
     let pages = match pages(forge, &path, &[], MOST_COMMITS, limits).await {
         Ok(pages) => pages,
-        // A job's token may read the merge request and not its commits.
+        // A job's token can read the merge request but not its commits.
         Err(failure) if is_of_job(forge) && matches!(failure.status, Some(401 | 403 | 404)) => {
             return Ok((Vec::new(), true));
         }
@@ -225,7 +227,7 @@ async fn commits(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<(Ve
     Ok((listed.collect::<Result<_, Failure>>()?, pages.more))
 }
 
-/// Finds the project with a number; `None`: it may not be seen.
+/// Returns the project with this number, or `None` if it is not visible.
 async fn project(forge: &Forge, id: u64, limits: &Limits<'_>) -> Result<Option<Project>, Failure> {
     match forge.client.get(&["projects", &id.to_string()], &[], limits).await {
         Ok(project) => Ok(Project::parse(Kind::Gitlab, &project.name_at("/path_with_namespace"))),
@@ -235,11 +237,12 @@ async fn project(forge: &Forge, id: u64, limits: &Limits<'_>) -> Result<Option<P
 }
 
 fn author(pull: &Value) -> String {
-    // Whose account was deleted is shown as this one.
+    // GitLab shows this account in place of a deleted one.
     Some(pull.name_at("/author/username")).filter(|name| !name.is_empty()).unwrap_or_else(|| "ghost".to_owned())
 }
 
-/// Returns true if a merge request is a draft: by its field, or by its title where a server is too old to have one.
+/// Returns true if a merge request is a draft: by its field, or by its title if the server is too old to have the
+/// field.
 fn is_draft(pull: &Value) -> bool {
     const SIGNS: [&str; 5] = ["draft:", "[draft]", "(draft)", "wip:", "[wip]"];
     let title = pull.name_at("/title").to_ascii_lowercase();

@@ -1,6 +1,6 @@
-//! Waives findings by replies on the forge: reads the replies, and asks for what is needed to judge them.
+//! Waives findings by replies on the forge: reads the replies, and requests the data needed to judge them.
 //!
-//! [`super::commands`] says which replies count. Everything that is asked is bounded, and asked at most once.
+//! [`super::commands`] decides which replies count. The number of requests is bounded, and none is sent twice.
 
 use super::commands::{self, Authors, Command, Commanded, CommentReply, Directive, ReplyContext, Rights};
 use super::{Account, Forge, Kind, PullRequest, bitbucket, github, gitlab};
@@ -13,11 +13,11 @@ use crate::stop::Stop;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-/// Replies with commands that are judged, the newest first.
+/// Replies with commands that are judged, newest first, at most.
 const MOST_REPLIES: usize = 200;
-/// Accounts whose rights are asked for.
+/// Accounts whose rights are requested, at most.
 const MOST_ACCOUNTS: usize = 10;
-/// Notes about replies that do not count.
+/// Notes about replies that do not count, at most.
 const MOST_NOTES: usize = 20;
 /// The origin of notes.
 const ORIGIN: &str = "forge";
@@ -25,13 +25,14 @@ const ORIGIN: &str = "forge";
 /// The effect of replies on a review.
 #[derive(Clone, Debug, Default)]
 struct Heeded {
-    /// By fingerprint; the newest reply about a finding decides.
+    /// Waivers by fingerprint; the newest reply about a finding decides.
     waivers: Vec<(String, Option<Waiver>)>,
     notes: Vec<String>,
 }
 
 impl Forge {
-    /// Waives the findings that replies on the forge waive, and judges the review again. Replies that do not count are notes.
+    /// Waives the findings that replies on the forge waive, and judges the review again. Adds notes for replies that do
+    /// not count.
     pub fn heed(&self, pull: &PullRequest, review: &mut Review, on_block: OnBlock, rules: &RuleSet, stop: &Stop) {
         if review.source.head.as_deref() != Some(pull.head.id.to_string().as_str()) {
             let text = "replies were not read: the head of the pull request is not what was reviewed";
@@ -62,7 +63,7 @@ impl Forge {
         review.judge_again(on_block);
     }
 
-    /// Lists the replies in conversations about lines. `false`: there are more.
+    /// Lists the replies in conversations about lines. The flag is false if there are more.
     async fn replies(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<(Vec<CommentReply>, bool), Failure> {
         match self.site.host.kind {
             Kind::Github => github::replies(self, pull, limits).await,
@@ -71,7 +72,7 @@ impl Forge {
         }
     }
 
-    /// Returns when the forge got the head; `None`: it does not say.
+    /// Returns the time when the head was pushed, or `None` if the forge does not report it.
     async fn pushed(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<Option<Timestamp>, Failure> {
         match self.site.host.kind {
             Kind::Github => github::pushed(self, pull, limits).await,
@@ -97,7 +98,7 @@ impl Forge {
     }
 }
 
-/// The replies of a pull request that are being judged. Answers are kept, failures too.
+/// The state of judging a pull request's replies. Answers of the forge are cached, including failures.
 struct Judging<'a> {
     forge: &'a Forge,
     pull: &'a PullRequest,
@@ -137,7 +138,7 @@ impl<'a> Judging<'a> {
             }
             let verdict = match command {
                 Ok(command) => self.judge(reply, &command, &known).await.map(|finding| (finding, command)),
-                // Conversations that other accounts began are not about this program.
+                // Conversations of other accounts do not concern this program.
                 Err(_) if !reply.root.author.is(&me) => continue,
                 Err(why) => Err(why),
             };
@@ -151,7 +152,7 @@ impl<'a> Judging<'a> {
         Ok(out)
     }
 
-    /// Returns the fingerprint of the finding that a reply is about. Checks without a request come first.
+    /// Returns the fingerprint of a reply's finding. Checks that need no request come first.
     async fn judge(
         &mut self,
         reply: &CommentReply,
@@ -209,7 +210,7 @@ impl<'a> Judging<'a> {
 }
 
 impl Heeded {
-    /// Takes a reply that counts. Replies come newest first, and the newest about a finding decides.
+    /// Counts a reply. Replies come newest first, and the newest about a finding decides.
     fn count(&mut self, reply: &CommentReply, command: &Command, fingerprint: String, rules: &RuleSet) {
         if self.waivers.iter().any(|(known, _)| *known == fingerprint) {
             return;
@@ -232,7 +233,7 @@ fn deferred(date: Date, reason: &str) -> String {
     if reason.is_empty() { format!("deferred until {date}") } else { format!("deferred until {date}: {reason}") }
 }
 
-/// Returns the name of a reply's author as people write it.
+/// Returns the name of a reply's author for display.
 fn shown(reply: &CommentReply) -> String {
     format!("@{}", reply.author.name)
 }

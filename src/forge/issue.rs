@@ -10,7 +10,7 @@ use crate::policy::ForgePolicy;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// The issues of the forges that are known.
+/// The issues of the known forges.
 #[derive(Debug)]
 pub struct Issues;
 
@@ -69,14 +69,14 @@ fn home(site: &Site) -> Home {
     }
 }
 
-/// Returns an error on one line, with its hints.
+/// Formats an error on one line, with its hints.
 fn reason(error: &Error) -> String {
     let hints: Vec<String> = error.hints.iter().map(|h| format!(" ({h})")).collect();
     format!("{}{}", error.on_one_line(), hints.concat())
 }
 
 impl Forge {
-    /// Reads an issue. `None`: the number is that of a pull request.
+    /// Reads an issue. Returns `None` if the number is that of a pull request.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Forge {
     }
 }
 
-/// Makes a ticket of an issue's document. `body` and `updated` are the paths of its text and of its time.
+/// Converts an issue's document to a ticket. `body` and `updated` are the paths of its text and its time.
 pub(super) fn ticket(issue: &Value, body: &str, updated: &str) -> Result<Ticket, Failure> {
     let mut facts = vec![format!("status: {}", issue.name_at("/state"))];
     let names = issue["labels"].as_array().into_iter().flatten();

@@ -1,19 +1,18 @@
-//! The lines that a pull request's page shows, and so can be commented on. Pure.
+//! Finds the lines that a pull request's page shows, and so can be commented on. Pure.
 
 use crate::diff::{LineKind, RepoPath};
 use crate::finding::LineSpan;
 use crate::review::{Numbers, Record, Run};
 use std::collections::HashMap;
 
-/// The lines of a change that are shown: those of its hunks.
+/// The lines of a change that are shown: the lines of its hunks.
 #[derive(Clone, Debug, Default)]
 pub struct Lines(HashMap<String, File>);
 
 #[derive(Clone, Debug)]
 struct File {
     old: Option<String>,
-    /// Of each hunk its lines on the new side, in order: number, and the number on the old side of a line that is on
-    /// both.
+    /// Lines of each hunk on the new side, in order.
     hunks: Vec<Vec<At>>,
 }
 
@@ -24,26 +23,26 @@ pub struct At {
     pub new: u32,
     /// `None`: the line was added.
     pub old: Option<u32>,
-    /// Where a line that was added stands in the old file: behind this line, 0 for the top.
+    /// Preceding line in the old file, 0 at the top; for an unchanged line, its own number there.
     pub behind: u32,
 }
 
-/// Where a comment goes: lines of one hunk.
+/// The position of a comment: lines of one hunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// On the new side.
+    /// Path on the new side.
     pub path: String,
-    /// On the old side; `None`: the file is new.
+    /// Path on the old side; `None` if the file is new.
     pub old_path: Option<String>,
     pub first: At,
-    /// Not above `first`.
+    /// Never above `first`.
     pub last: At,
-    /// All lines that were meant are there.
+    /// Whether all requested lines are included.
     pub whole: bool,
 }
 
 impl Lines {
-    /// Adds lines whose text is in no record.
+    /// Adds lines whose text is not in a record.
     #[must_use]
     pub fn and(mut self, all: &[Numbers]) -> Self {
         let text = |path: &RepoPath| String::from_utf8(path.as_bytes().to_vec()).ok();
@@ -60,11 +59,11 @@ impl Lines {
         self
     }
 
-    /// Reads the lines of a recorded change. What cannot be read has none.
+    /// Reads the lines of a recorded change. An unreadable record has none.
     pub fn of(record: &Record) -> Self {
         let mut out = HashMap::new();
         let all = Record::read(&record.text).unwrap_or_default();
-        // The net change is what a pull request shows.
+        // A pull request shows the net change.
         for (_, change) in all.into_iter().filter(|(commit, _)| commit.is_none()) {
             let (Some(text), Some(new)) = (change.text(), &change.entry.new) else { continue };
             let Ok(path) = String::from_utf8(new.path.as_bytes().to_vec()) else { continue };
@@ -89,8 +88,8 @@ impl Lines {
         Self(out)
     }
 
-    /// Finds where a comment about lines of a file goes: to as many of them as one hunk shows. `None`: none of them
-    /// is shown, or none of them is near a line that was added.
+    /// Finds the position for a comment on lines of a file: as many of them as one hunk shows, preferring added lines.
+    /// Returns `None` if none of the lines is shown.
     pub fn spot(&self, path: &str, span: LineSpan) -> Option<Spot> {
         let file = self.0.get(path)?;
         let (first, last) = (span.first.get(), span.last.get());
@@ -128,7 +127,7 @@ mod tests {
         assert_eq!(spot("new.rs", 11, 11), Some((at(11, None, 11), at(11, None, 11), true)));
         assert_eq!(spot("new.rs", 10, 12), Some((at(10, Some(10), 10), at(12, None, 11), true)));
         assert_eq!(spot("new.rs", 13, 13), Some((at(13, Some(12), 12), at(13, Some(12), 12), true)));
-        // Cut to what is shown; of two hunks, the one with more lines of the change.
+        // Limited to shown lines; of two hunks, the one with more added lines.
         assert_eq!(spot("new.rs", 5, 11).map(|s| (s.0.new, s.1.new, s.2)), Some((10, 11, false)));
         assert_eq!(spot("new.rs", 12, 60).map(|s| (s.0.new, s.1.new, s.2)), Some((51, 53, false)));
         assert_eq!(spot("add.rs", 2, 2), Some((at(2, None, 0), at(2, None, 0), true)));

@@ -1,23 +1,23 @@
-//! Marks: how a comment is known again that this program wrote. Pure.
+//! Marks, by which this program recognizes its own comments. Pure.
 //!
 //! A mark is the last line of a comment and is not shown. It counts only in comments of the token's own account
-//! (see [`super::publish`]): anybody can write one.
+//! (see [`super::publish`]), because any account can write one.
 
 use crate::hex;
 use sha2::{Digest as _, Sha256};
 
-/// What every mark begins with; the number is the version of its form.
+/// Prefix of every mark; the number is the version of the format.
 const HEAD: &str = "claude-reviewer:1";
 
-/// What a comment is about, and what it said when it was written.
+/// The subject of a comment, and a digest of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     pub about: About,
-    /// Of what the text above the mark says: forges may return it in another form than they were given.
+    /// Digest of the text above the mark. The text itself is not compared, since forges may normalize it.
     pub digest: String,
 }
 
-/// What a comment is about.
+/// The subject of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum About {
     /// The review as a whole.
@@ -26,35 +26,35 @@ pub enum About {
         /// 32 hexadecimal digits.
         fingerprint: String,
         by: By,
-        /// The comment says that the finding is gone.
+        /// Whether the comment says that the finding is gone.
         ended: bool,
     },
 }
 
-/// Who found it.
+/// The source of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Rules,
     Model,
 }
 
-/// What a forge does not show.
+/// A notation that a forge does not display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `<!-- … -->`.
     Html,
-    /// `[//]: # (…)`: a link that nothing refers to, for Markdown that shows HTML as text.
+    /// `[//]: # (…)`: an unused link definition, for Markdown that shows HTML as text.
     Link,
 }
 
 impl Mark {
-    /// Makes the mark of a text, or of what counts of it.
+    /// Returns the mark for a text, or for the part of it that counts.
     pub fn of(about: About, text: &str) -> Self {
         let hash = Sha256::digest(text.trim().as_bytes());
         Self { about, digest: hex::encode(&hash[..8]) }
     }
 
-    /// Puts the mark below its text.
+    /// Appends the mark to its text.
     pub fn sign(&self, text: &str, form: Form) -> String {
         let (open, close) = form.brackets();
         let about = match &self.about {
@@ -68,13 +68,13 @@ impl Mark {
         format!("{}\n\n{open}{HEAD} {about} digest={}{close}", text.trim(), self.digest)
     }
 
-    /// Returns the text above the mark of a comment; `None`: it has no mark.
+    /// Returns the text above the mark of a comment, or `None` if it has no mark.
     pub fn text(comment: &str) -> Option<&str> {
         Self::read(comment)?;
         comment.trim_end().rsplit_once('\n').map(|(text, _)| text)
     }
 
-    /// Reads the mark of a comment; `None`: it has none, or one of another version.
+    /// Reads the mark of a comment, or `None` if it has none, or one of another version.
     pub fn read(comment: &str) -> Option<Self> {
         let line = comment.trim_end().lines().next_back()?.trim();
         let inside = [Form::Html, Form::Link].into_iter().find_map(|form| {

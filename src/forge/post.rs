@@ -1,6 +1,6 @@
-//! Publishes a review: asks what is there, and does what is planned.
+//! Publishes a review: reads the existing comments, and carries out the plan.
 //!
-//! What cannot be written is told and changes nothing of the review itself.
+//! Failed writes are reported and do not change the review itself.
 
 use super::lines::Lines;
 use super::mark::Form;
@@ -14,48 +14,48 @@ use crate::review::Review;
 use crate::rounds::selection::Selection;
 use crate::stop::Stop;
 
-/// A review to be published.
+/// A review to publish.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     pub review: &'a Review,
-    /// The branch against which it was reviewed, and by whose policy.
+    /// Branch that it was reviewed against, and whose policy applied.
     pub base: &'a str,
     /// The lines that the pull request's page shows.
     pub lines: &'a Lines,
     pub parts: Parts,
-    /// The whole change was reviewed, and not some files of it.
+    /// Whether the whole change was reviewed, and not only some files of it.
     pub whole: bool,
-    /// Which findings are published.
+    /// Findings that are published.
     pub selection: &'a Selection,
-    /// The command that reviews the pull request again; `None`: the one of the default remote.
+    /// Command that reviews the pull request again; `None` for the default remote's.
     pub again: Option<&'a str>,
 }
 
-/// What was written.
+/// The result of publishing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Posted {
-    /// Comments on lines that are new, say something else now, or say that their finding is gone.
+    /// Numbers of comments on lines that are new, have a new text, or say that their finding is gone.
     pub new: usize,
     pub changed: usize,
     pub ended: usize,
-    /// Findings that the forge could put on no line, and those that are too many.
+    /// Number of findings without a comment on a line, because the forge rejected it or there are too many.
     pub elsewhere: usize,
-    /// The summary, or the status, is another one now.
+    /// Whether the summary and the status were written.
     pub summary: bool,
     pub status: bool,
-    /// What is worth telling: conversations that could not be closed.
+    /// Notes, such as conversations that could not be resolved.
     pub notes: Vec<String>,
-    /// What could not be written.
+    /// Writes that failed.
     pub failed: Vec<String>,
 }
 
-/// What became of new comments on lines.
+/// The result of adding comments on lines.
 #[derive(Debug, Default)]
 pub(super) struct Added {
     pub(super) placed: usize,
-    /// Which of them could not be put where they belong.
+    /// Indices of comments that the forge rejected for their position.
     pub(super) unplaced: Vec<usize>,
-    /// Why those behind were not written.
+    /// Failure that prevented the remaining comments.
     pub(super) failure: Option<Failure>,
 }
 
@@ -67,14 +67,14 @@ impl Added {
 }
 
 impl Posted {
-    /// Returns true if nothing was written, because all of it is there already.
+    /// Returns true if nothing was written, because everything was up to date.
     pub fn is_nothing(&self) -> bool {
         self.new + self.changed + self.ended == 0 && !self.summary && !self.status
     }
 }
 
 impl Forge {
-    /// Reads the pull request, and checks that the review is of what it is now.
+    /// Reads the pull request, and checks that its current head and base are those of the review.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Forge {
                 format!("{what}: its head is {} now, and {} was reviewed", pull.head.id.short(), reviewed.short());
             return Err(Error::incomplete(message).hint(again()));
         }
-        // Each base has its own policy: what one of them says would be put down under the name of the other.
+        // Each base has its own policy: the result for one base would be published under the status name of another.
         if pull.base.name != order.base {
             let message = format!("{what}: it now targets {}, but was reviewed against {}", pull.base.name, order.base);
             return Err(Error::incomplete(message).hint(again()));
@@ -118,17 +118,17 @@ impl Forge {
     ///
     /// # Errors
     ///
-    /// Nothing was written: the forge cannot be asked, the token cannot write at all, or the pull request has another
-    /// head or base than what was reviewed. What fails later is in [`Posted::failed`].
+    /// Nothing was written: the forge is not reachable, the token has no write access, or the pull request has another
+    /// head or base than the review. Later failures are in [`Posted::failed`].
     pub fn publish(&self, number: u64, order: &Order<'_>, stop: &Stop) -> Result<Posted> {
-        // Readers of the page need not be allowed to read the tickets.
+        // Readers of the page may not be allowed to read the tickets.
         let screened = crate::report::for_forge(order.review);
         let selection = screened_selection(order);
         let order = &Order { review: &screened, selection: &selection, ..*order };
         let what = format!("the review of pull request #{number} cannot be published");
         let pull = self.reviewed(number, order, &what, stop)?;
         let mut posted = Posted::default();
-        // First and with a time of its own: nothing that anybody writes below a pull request keeps the status back.
+        // The status comes first and with its own time limit: no number of comments on a pull request can delay it.
         if order.parts.status {
             posted = self.wait(stop, &what, async |limits| {
                 let mut posting = Posting { forge: self, pull: &pull, order, limits, posted };
@@ -192,7 +192,7 @@ impl Forge {
         }
     }
 
-    /// Lists the comments, and tells whether these are all.
+    /// Lists the comments. The flag is true if these are all.
     async fn comments(
         &self,
         pull: &PullRequest,
@@ -229,7 +229,7 @@ impl Forge {
         }
     }
 
-    /// Closes the conversation that a comment begins, or opens it again.
+    /// Resolves the conversation that a comment begins, or reopens it.
     async fn resolve(
         &self,
         pull: &PullRequest,
@@ -255,7 +255,7 @@ impl Forge {
         }
     }
 
-    /// Returns the newest status of the head under our name.
+    /// Returns the newest status of the head under this program's name.
     async fn newest_status(
         &self,
         pull: &PullRequest,
@@ -288,7 +288,7 @@ impl Forge {
     }
 }
 
-/// A publication that is under way.
+/// A publication in progress.
 struct Posting<'a> {
     forge: &'a Forge,
     pull: &'a PullRequest,
@@ -312,7 +312,7 @@ impl Posting<'_> {
         }
     }
 
-    /// Reads what is there, and plans what to write.
+    /// Reads the existing comments, and plans the writes.
     async fn plan(&mut self) -> std::result::Result<Plan, Failure> {
         let (forge, pull, order) = (self.forge, self.pull, self.order);
         let me = forge.me(&self.limits).await?;
@@ -339,7 +339,7 @@ impl Posting<'_> {
         Ok(plan)
     }
 
-    /// Does what is planned. What is not reached is told as well.
+    /// Carries out the plan, and records what failed.
     async fn write(&mut self, plan: Plan) {
         let (forge, pull) = (self.forge, self.pull);
         self.posted.elsewhere = plan.beyond;
@@ -359,7 +359,7 @@ impl Posting<'_> {
                 self.fails(&format!("{} of {} changes of comments", plan.edits.len() - i, plan.edits.len()), over);
                 break;
             }
-            // Before the text says so: what is not done is seen to be missing the next time.
+            // Resolve before changing the text: if this fails, the next run tries again.
             if let Some(resolved) = edit.resolve
                 && let Err(failure) = forge.resolve(pull, &edit.comment, resolved, &self.limits).await
             {
@@ -398,7 +398,7 @@ impl Posting<'_> {
         }
     }
 
-    /// Sets the status where it is another one, or another's.
+    /// Sets the status unless the same one exists.
     async fn light(&mut self) {
         let Some(status) = self.new_status().await else { return };
         match self.forge.set_status(self.pull, &status, &self.limits).await {
@@ -407,7 +407,7 @@ impl Posting<'_> {
         }
     }
 
-    /// Returns the status that is to be set; `None`: it is there, or not asked for, or the review is of a part.
+    /// Returns the status to set, or `None` if it exists, is not requested, or the review is of a part of the change.
     async fn new_status(&mut self) -> Option<Status> {
         if !self.order.parts.status {
             return None;
@@ -417,11 +417,11 @@ impl Posting<'_> {
             return None;
         }
         let status = publish::status(self.order.review);
-        // Not to know what is there costs a status that says the same again.
+        // If the existing status is unknown, the same one may be set again.
         let there = self.forge.newest_status(self.pull, &self.limits).await.ok().flatten();
         if let Some(there) = there.filter(|there| there.status == status) {
             let is_ours = match &there.by {
-                // It passes for our own: what it says is all that counts.
+                // Its author is unknown, so it counts as this program's: only its content is compared.
                 None => true,
                 Some(by) => self.forge.me(&self.limits).await.is_ok_and(|me| by.is(&me)),
             };
@@ -449,7 +449,7 @@ impl Posting<'_> {
     }
 }
 
-/// Returns the decisions of an order with reasons for a forge.
+/// Returns the decisions of an order with reasons that are safe for a forge.
 fn screened_selection(order: &Order<'_>) -> Selection {
     let mut selection = order.selection.clone();
     for disposition in selection.decided.values_mut() {

@@ -1,7 +1,7 @@
-//! What is to be written to a pull request, from a review and what is there already. Pure.
+//! Plans what to write to a pull request, from a review and the existing comments. Pure.
 //!
-//! The same review published twice changes nothing the second time: comments are known again by their marks, and
-//! what they say by a digest. A mark counts only in a comment of the token's own account.
+//! Publishing the same review twice changes nothing the second time: comments are recognized by their marks, and their
+//! content by a digest. A mark counts only in a comment of the token's own account.
 
 #[cfg(test)]
 mod tests;
@@ -18,17 +18,17 @@ use crate::verdict::{Outcome, TestOutcome, Verdict};
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 
-/// Comments on lines at most; the worst findings get one, all are in the summary.
+/// Comments on lines, at most. The most severe findings get one; the summary lists all.
 pub const MOST_INLINE: usize = 50;
-/// Characters of the reason for which a finding was rejected or deferred.
+/// Characters of the reason for a rejected or deferred finding, at most.
 const MOST_OF_A_REASON: usize = 200;
-/// Bytes that are left for the mark of a comment.
+/// Bytes reserved for the mark of a comment.
 const MARK: usize = 512;
-/// Characters of a branch's name that a status is known by: Bitbucket takes forty in all.
+/// Characters of a branch name in a status name, at most: Bitbucket accepts forty in all.
 const MOST_OF_A_BASE: usize = 24;
 
-/// Returns the name of the status of a head that is to go to a branch: `claude-reviewer-main`. Each base has a policy and
-/// a change of its own, so what one of them says of a commit is nothing about the others.
+/// Returns the status name of a head for a base branch: `claude-reviewer-main`. Each base has its own policy and its
+/// own change, so a status for one base does not apply to another.
 pub fn context(base: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if base.len() <= MOST_OF_A_BASE && base.chars().all(is_plain) {
@@ -39,18 +39,18 @@ pub fn context(base: &str) -> String {
     format!("claude-reviewer-{start}~{hash}")
 }
 
-/// What of a review is published.
+/// The parts of a review that are published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// Comments on lines of the change.
     pub comments: bool,
-    /// One comment about all of it.
+    /// One comment about the whole review.
     pub summary: bool,
-    /// The light beside the head commit.
+    /// Commit status on the head commit.
     pub status: bool,
 }
 
-/// A comment of a pull request, whoever wrote it.
+/// A comment of a pull request, by any author.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comment {
     /// The forge's key.
@@ -58,46 +58,46 @@ pub struct Comment {
     pub author: Account,
     /// Markdown, as the forge returns it.
     pub body: String,
-    /// It is about lines, and not below the pull request as a whole.
+    /// Whether it is about lines, and not about the pull request as a whole.
     pub is_inline: bool,
-    /// Where a comment about lines stands now.
+    /// Current position of a comment about lines.
     pub place: Place,
-    /// The forge's key of the conversation that it begins; empty where that is the same or has none.
+    /// Forge's key of the conversation that the comment begins; empty if it equals the comment's key, or there is none.
     pub thread: String,
-    /// Somebody marked the conversation as done.
+    /// Whether the conversation is resolved.
     pub resolved: bool,
-    /// Where the forge wants to be told which state is replaced.
+    /// Version that an update replaces, for forges that require one.
     pub version: u64,
 }
 
-/// Where a comment about lines stands in the change as it is now.
+/// The position of a comment in the current change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// The forge does not say.
+    /// The forge does not report it.
     #[default]
     Untold,
-    /// On no line any more: what it was about was changed, or is not shown.
+    /// On no current line: its lines were changed, or are not shown.
     Gone,
     /// On lines of the new side.
     Lines {
         path: String,
-        /// `None`: a suggestion there counts from the last line alone.
+        /// `None` if the forge applies a suggestion to the last line alone.
         first: Option<u32>,
         last: u32,
     },
 }
 
-/// How well a comment stands where it should.
+/// How well the position of a comment matches its finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// At the last line, or nobody knows: what it says is seen there, and nothing may be applied to its lines.
+    /// On the last line, or at an unknown position: readers find the text there, but a suggestion must not be applied.
     Near,
-    /// On these lines and no others.
+    /// On exactly these lines.
     Exact,
 }
 
 impl Place {
-    /// Reads lines that a forge names; what is no number of a line is no place.
+    /// Reads lines from a forge. An invalid line number means that the comment is on no line.
     pub(super) fn of(path: String, first: Option<u64>, last: Option<u64>) -> Self {
         let number = |n: u64| u32::try_from(n).ok().filter(|n| *n > 0);
         match (last.and_then(number), first.map(number)) {
@@ -107,7 +107,7 @@ impl Place {
         }
     }
 
-    /// Returns how a comment on the page fits a spot; `None`: it does not.
+    /// Returns how well a comment at this position matches a spot, or `None` if it does not.
     fn fits(&self, spot: &Spot) -> Option<Fit> {
         match self {
             Self::Untold => Some(Fit::Near),
@@ -125,28 +125,28 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inline {
     pub spot: Spot,
-    /// Its finding blocks.
+    /// Whether its finding blocks.
     pub blocks: bool,
-    /// Names the finding for people: severity and rule. Foreign text.
+    /// Severity and rule of the finding, to display. Untrusted text.
     pub label: String,
-    /// Markdown, with its mark.
+    /// Markdown with its mark.
     pub body: String,
 }
 
-/// Another text for a comment.
+/// A new text for an existing comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     pub comment: Comment,
-    /// Markdown, with its mark.
+    /// Markdown with its mark.
     pub body: String,
-    /// The text says that the finding is gone.
+    /// Whether the text says that the finding is gone.
     pub ends: bool,
-    /// What becomes of its conversation; `None`: it stays as it is.
+    /// Whether its conversation is to be resolved or reopened; `None` leaves it unchanged.
     pub resolve: Option<bool>,
 }
 
 impl Plan {
-    /// Returns what is to be done, one line each. Foreign text.
+    /// Returns the planned writes, one line each. Untrusted text.
     pub fn lines(&self) -> Vec<String> {
         let mut out: Vec<String> =
             self.inline.iter().map(|c| format!("comment  {}:{}  {}", c.spot.path, c.spot.last.new, c.label)).collect();
@@ -165,7 +165,7 @@ impl Plan {
     }
 }
 
-/// The light beside a commit.
+/// A commit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub light: Light,
@@ -173,57 +173,57 @@ pub struct Status {
     pub description: String,
 }
 
-/// A status that is there.
+/// A commit status that a forge has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// Who set it; `None`: the forge tells nobody.
+    /// Account that set it; `None` if the forge does not report it.
     pub by: Option<Account>,
     pub status: Status,
 }
 
-/// Whether a commit may be merged, as far as this review goes.
+/// Whether this review allows the merge of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Light {
     Success,
     Failure,
-    /// Nobody knows: the review is incomplete.
+    /// Unknown: the review is incomplete.
     Error,
 }
 
-/// What is to be done.
+/// The planned writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     pub inline: Vec<Inline>,
     pub edits: Vec<Edit>,
-    /// The summary where it is new.
+    /// Summary, if it is a new comment.
     pub summary: Option<String>,
-    /// Findings that get no comment on a line: there are too many, or none of their lines is shown.
+    /// Number of findings without a comment on a line: there are too many, or the page shows none of their lines.
     pub beyond: usize,
-    /// Those among them that block.
+    /// Number of these findings that block.
     pub blocking_beyond: usize,
 }
 
-/// What a plan is made of.
+/// The input of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     pub review: &'a Review,
     pub lines: &'a Lines,
     pub parts: Parts,
-    /// The whole change was reviewed, and not some files of it: what was not found is gone.
+    /// Whether the whole change was reviewed, so that findings it lacks are gone.
     pub whole: bool,
     pub selection: &'a Selection,
     pub me: &'a Account,
     /// All comments of the pull request that were read.
     pub there: &'a [Comment],
-    /// There are no others.
+    /// Whether `there` has all comments of the pull request.
     pub all_there: bool,
     pub form: Form,
-    /// How findings are written for this forge.
+    /// Markdown flavor of this forge.
     pub flavor: Flavor,
 }
 
 impl Account {
-    /// Returns true if two are the same: by the forge's number where both have one, else by name.
+    /// Returns true if both accounts are the same: by ID if both have one, else by name.
     pub fn is(&self, other: &Self) -> bool {
         match (self.id.as_str(), other.id.as_str()) {
             ("", _) | (_, "") => !self.name.is_empty() && self.name == other.name,
@@ -232,7 +232,7 @@ impl Account {
     }
 }
 
-/// Plans what to write.
+/// Plans the writes.
 pub fn plan(now: &Situation<'_>) -> Plan {
     let mut plan = Plan::default();
     let own = now.there.iter().filter(|c| c.author.is(now.me));
@@ -240,17 +240,18 @@ pub fn plan(now: &Situation<'_>) -> Plan {
     if now.parts.comments {
         comments(now, &own, &mut plan);
     }
-    // What was found in a part must not stand for what was found in all of it.
+    // The result for a part of the change must not replace the summary for all of it.
     if now.parts.summary && now.whole {
         summary(now, &own, &mut plan);
     }
     plan
 }
 
-/// Plans comments on lines: what is new, or has moved, gets one, and what is gone loses it.
+/// Plans comments on lines: a finding that is new or has moved gets one, and the comment of a finding that is gone is
+/// ended.
 fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
     let mut found: Vec<&Finding> = now.review.findings.iter().filter(|f| now.selection.posts(f)).collect();
-    // The worst first; those alike stay in the order of the report.
+    // The most severe first; otherwise in the order of the report.
     found.sort_by_key(|f| (!f.blocking, std::cmp::Reverse(f.severity())));
     let mut there: HashMap<&str, Vec<(&Comment, &Mark)>> = HashMap::new();
     for (comment, mark) in own.iter().filter(|(c, _)| c.is_inline) {
@@ -267,12 +268,14 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         }
         let spot = spot(finding, now.lines);
         let mut of_it = there.remove(fingerprint).unwrap_or_default();
-        // A review of a part of the change knows no lines but those of the part: nobody can tell where it stands.
+        // A review of a part of the change knows only the lines of that part, so the position of the finding is
+        // unknown.
         if !now.whole && spot.is_none() && !of_it.is_empty() {
             continue;
         }
         let stands = spot.as_ref().and_then(|spot| take_standing(&mut of_it, spot));
-        // Two runs at the same time can both write what is new; what is not where the finding is misleads there.
+        // Two concurrent runs can write the same comment twice. A comment that is not at its finding's position
+        // misleads.
         let left = match (&stands, &spot) {
             (Some(_), _) => "**Resolved:** another comment says the same.",
             (None, None) if finding.commit.is_some() => "**Not in the head any more:** still in an earlier commit.",
@@ -289,7 +292,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         }
     }
     for (finding, spot) in fresh {
-        // Where not all comments were read, one about it may be among the others.
+        // If not all comments were read, an unread one may be about this finding.
         if !now.all_there {
             continue;
         }
@@ -304,7 +307,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         let label = format!("{} {}", finding.severity(), finding.rule_id());
         plan.inline.push(Inline { body, label, spot, blocks: finding.blocking });
     }
-    // Nobody decided yet: what is written about it stays.
+    // These findings have no decision yet: their comments stay.
     for finding in now.review.findings.iter().filter(|f| now.selection.is_pending(f)) {
         there.remove(finding.fingerprint().as_str());
     }
@@ -317,7 +320,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         let About::Finding { by, .. } = mark.about else { continue };
         let known = now.review.findings.iter().find(|f| f.fingerprint().as_str() == fingerprint);
         let text = match known {
-            // The reply that waives it stands below the comment, and counts only while the comment stays as it is.
+            // The reply with the waiver belongs to this comment, and is valid only while the comment is unmodified.
             Some(f) if f.waived.as_ref().is_some_and(|w| w.link.is_some()) => continue,
             Some(f) if f.waived.is_some() => {
                 format!("**Waived:** still found at {at}; a person waived it with a reason.")
@@ -326,7 +329,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
                 now.selection.sets_aside(f).map(|d| set_aside(d, at)).unwrap_or_default()
             }
             Some(_) => format!("**Suppressed:** still found at {at}; a comment in the code suppresses it."),
-            // What a model found, another look of the rules alone does not answer.
+            // A run of the rules alone does not prove that a model's finding is gone.
             None if now.selection.fixed.contains(fingerprint) || is_complete && (by == By::Rules || models) => {
                 format!("**Resolved:** not found any more at {at}.")
             }
@@ -336,7 +339,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
     }
 }
 
-/// Says that a person rejected or deferred a finding, and why.
+/// Formats the decision and the reason of a rejected or deferred finding.
 fn set_aside(disposition: &Disposition, at: &str) -> String {
     let why = match disposition.reason.trim() {
         "" => "no reason was given".to_owned(),
@@ -351,8 +354,8 @@ fn set_aside(disposition: &Disposition, at: &str) -> String {
     }
 }
 
-/// Takes the comment out of those about a finding that stands where the finding is: one that is in force before one
-/// that was ended, and the one that stands best.
+/// Removes from the comments about a finding the one at the finding's position, and returns it. Prefers a comment that
+/// was not ended to one that was, and then the best match.
 fn take_standing<'a>(of_it: &mut Vec<(&'a Comment, &'a Mark)>, spot: &Spot) -> Option<(&'a Comment, &'a Mark, Fit)> {
     let rank = |(comment, mark): &(&Comment, &Mark)| {
         let is_ended = matches!(mark.about, About::Finding { ended: true, .. });
@@ -364,12 +367,12 @@ fn take_standing<'a>(of_it: &mut Vec<(&'a Comment, &'a Mark)>, spot: &Spot) -> O
     Some((comment, mark, fit))
 }
 
-/// Brings a comment up to date that stands where its finding is; `None`: it is, or a person has closed it.
+/// Updates a comment that is at its finding's position. Returns `None` if it is up to date, or a person resolved it.
 fn kept(now: &Situation<'_>, finding: &Finding, comment: &Comment, mark: &Mark, is_whole: bool) -> Option<Edit> {
     let was_ended = matches!(mark.about, About::Finding { ended: true, .. });
     let text = text(finding, now.flavor, is_whole);
     let new = Mark::of(about(finding), &text);
-    // A person who marked the conversation as done has the last word.
+    // A person who resolved the conversation overrides this program.
     if new == *mark || (comment.resolved && !was_ended) {
         return None;
     }
@@ -381,27 +384,27 @@ fn about(finding: &Finding) -> About {
     About::Finding { fingerprint: finding.fingerprint().as_str().to_owned(), by: by(finding), ended: false }
 }
 
-/// Writes a finding down. What is meant for all of its lines must not be applied to some of them, or to others: where
-/// a comment does not stand on just these, its code is shown and not offered.
+/// Formats a finding. A suggestion replaces all lines of the finding, so it must not be applied to other lines: if the
+/// comment is not on exactly these lines, the code is shown without a suggestion.
 fn text(finding: &Finding, flavor: Flavor, is_whole: bool) -> String {
     if is_whole || finding.replacement().is_none() {
         return markdown::finding(finding, flavor);
     }
-    // Without the lines around it nothing can be applied.
+    // A finding without a frame has no suggestion that can be applied.
     let mut bare = finding.clone();
     bare.frame = None;
     markdown::finding(&bare, flavor)
 }
 
-/// Returns true if a comment shows a finding as it would be written now. White space does not count: forges may return
-/// it in another form than they were given.
+/// Returns true if a comment shows a finding as it would be written now. White space is ignored: forges may normalize
+/// it.
 pub fn shows(finding: &Finding, flavor: Flavor, comment: &str) -> bool {
     let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some(shown) = Mark::text(comment).map(fold) else { return false };
     [true, false].into_iter().any(|is_whole| fold(&text(finding, flavor, is_whole)) == shown)
 }
 
-/// Says that a comment is of no use any more; `None`: it says so already.
+/// Returns the edit that ends a comment, or `None` if it was ended already.
 fn ended(now: &Situation<'_>, comment: &Comment, mark: &Mark, text: &str) -> Option<Edit> {
     let About::Finding { fingerprint, by, ended: false } = &mark.about else { return None };
     let about = About::Finding { fingerprint: fingerprint.clone(), by: *by, ended: true };
@@ -409,11 +412,11 @@ fn ended(now: &Situation<'_>, comment: &Comment, mark: &Mark, text: &str) -> Opt
     Some(Edit { comment: comment.clone(), body, ends: true, resolve: Some(true).filter(|_| !comment.resolved) })
 }
 
-/// Plans the comment about all of it: the oldest one is written over.
+/// Plans the summary comment: the oldest existing one is overwritten.
 fn summary(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
     let hidden = hidden(now);
     let text = markdown::comment_without(now.review, now.flavor, now.flavor.bound() - MARK, &hidden);
-    // How long it took is no reason to write it all again.
+    // A change of the duration alone does not justify an update.
     let essence = markdown::lasting(now.review, &text);
     let head = now.review.source.head.as_deref().unwrap_or_default();
     let mark = Mark::of(About::Summary, &format!("{head}\n{essence}"));
@@ -427,8 +430,8 @@ fn summary(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
     }
 }
 
-/// Returns what the summary does not list: what people rejected or deferred, and what they have not decided yet, if
-/// only accepted findings are published.
+/// Returns the findings that the summary does not list: rejected and deferred ones, and, if only accepted findings are
+/// published, those without a decision.
 fn hidden(now: &Situation<'_>) -> Withheld {
     let of = |is: &dyn Fn(&&Finding) -> bool| -> Vec<&Finding> { now.review.findings.iter().filter(is).collect() };
     let pending = of(&|f| now.selection.is_pending(f));
@@ -440,7 +443,7 @@ fn hidden(now: &Situation<'_>) -> Withheld {
     Withheld { fingerprints, note }
 }
 
-/// Finds where a finding is commented on: on lines of the net change, where the page shows them.
+/// Returns the position for a comment on a finding: lines of the net change that the page shows.
 fn spot(finding: &Finding, lines: &Lines) -> Option<Spot> {
     if finding.commit.is_some() {
         return None;
@@ -453,7 +456,7 @@ fn by(finding: &Finding) -> By {
     if *finding.origin() == Origin::Rules { By::Rules } else { By::Model }
 }
 
-/// Returns the light of a review, and what is said beside it.
+/// Returns the commit status of a review.
 pub fn status(review: &Review) -> Status {
     let count = review.findings.iter().filter(|f| f.counts()).count();
     let blocking = review.findings.iter().filter(|f| f.counts() && f.blocking).count();

@@ -1,9 +1,9 @@
-//! Which forge a remote or a page belongs to, where its API is, and which token it gets.
+//! Finds the forge of a remote or a page, the address of its API, and its token.
 //!
-//! The hosts that are known are the three public ones and those that the operator named: in `[forge]` of the policy
-//! (operator-only keys) and in the variables that a CI system sets. The address of a remote or of a page is compared
-//! with them and chooses one; requests, and with them a token, go to the API address of the host that was chosen,
-//! never to an address that was read. Each variable with a token has one home, and no other host gets it.
+//! The known hosts are the three public ones and those that the operator named: in `[forge]` of the policy
+//! (operator-only keys) and in the variables that a CI system sets. The address of a remote or a page is compared with
+//! them and selects one. Requests, and with them a token, go to the API address of the selected host, never to an
+//! address from a remote or a page. Each token variable belongs to one host, and no other host gets its token.
 
 use super::address::{Address, Project, Scheme, pull_of_page};
 use super::client::Client;
@@ -16,40 +16,40 @@ use crate::http::{Failure, Pool, Proxies, Server, Setup, Url};
 use crate::policy::ForgePolicy;
 use std::path::Path;
 
-/// The variable that tells a `token_command` which host the token is for.
+/// Variable that contains the host for a `token_command`.
 const HOST_VARIABLE: &str = "FORGE_HOST";
-/// How often a request is tried again.
+/// Retries of a request, at most.
 const RETRIES: u32 = 3;
 
-/// What the operator says of forges.
+/// Forge settings of the operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Operator<'a> {
-    /// `[forge]` of the policy that the operator answers for: never the change's.
+    /// `[forge]` of the operator's policy, never the change's.
     pub policy: &'a ForgePolicy,
     pub env: &'a Env,
-    /// The top of the repository under review: no program inside of it is ever run.
+    /// Top folder of the repository under review: programs in it are never run.
     pub top: Option<&'a Path>,
 }
 
-/// The hosts that are known.
+/// The known hosts.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     all: Vec<Host>,
-    /// Their APIs, of those that the policy names.
+    /// API addresses of the hosts that the policy names.
     of_policy: Vec<Url>,
-    /// Of those that a CI system names.
+    /// API addresses of the hosts that a CI system names.
     of_ci: Vec<Url>,
 }
 
-/// A forge: where its API is, and where its pages and repositories are.
+/// A forge: the addresses of its API, and of its pages and repositories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     pub kind: Kind,
-    /// Where requests go.
+    /// Address of the API.
     api: Url,
-    /// What the addresses of its pages and repositories begin with.
+    /// Prefix of the addresses of its pages and repositories.
     web: Url,
-    /// Other names under which repositories are reached.
+    /// Other host names of its repositories.
     aliases: &'static [&'static str],
 }
 
@@ -61,11 +61,11 @@ pub struct Site {
 }
 
 impl Hosts {
-    /// Collects the hosts of the policy, those that a CI system names, and the public ones.
+    /// Collects the hosts of the policy and of the CI system, and the public ones.
     ///
     /// # Errors
     ///
-    /// Usage: an address that is none, or plain http to another machine.
+    /// A usage error for an invalid address, or for plain http to another machine.
     pub fn of(operator: &Operator<'_>) -> Result<Self> {
         let (policy, env) = (operator.policy, operator.env);
         let mut out = Self { all: Vec::new(), of_policy: Vec::new(), of_ci: Vec::new() };
@@ -97,7 +97,7 @@ impl Hosts {
         Ok(out)
     }
 
-    /// Adds a host once, and returns its API.
+    /// Adds a host unless it is known, and returns its API address.
     fn add(&mut self, host: Host) -> Url {
         let api = host.api.clone();
         if !self.all.iter().any(|h| h.api == api) {
@@ -106,7 +106,7 @@ impl Hosts {
         api
     }
 
-    /// Finds the project that a remote's address names; `None`: it is of no host that is known.
+    /// Finds the project of a remote's address. Returns `None` if the host is unknown.
     pub fn site_of_remote(&self, text: &str) -> Option<Site> {
         let address = Address::remote(text)?;
         self.all.iter().find_map(|host| {
@@ -116,7 +116,7 @@ impl Hosts {
         })
     }
 
-    /// Finds the pull request that the address of a page names.
+    /// Finds the pull request of a page's address.
     pub fn pull_of_page(&self, text: &str) -> Option<(Site, u64)> {
         let address = Address::page(text)?;
         self.all.iter().find_map(|host| {
@@ -125,24 +125,24 @@ impl Hosts {
         })
     }
 
-    /// Names the hosts, for hints.
+    /// Returns the names of the hosts, for hints.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.all.iter().map(Host::name).collect();
         names.dedup();
         names
     }
 
-    /// Returns the variables whose token is a host's, the first one first. Each variable has one home.
+    /// Returns the variables with a token for a host, preferred first. Each variable belongs to one host.
     fn variables(&self, host: &Host) -> Vec<&'static str> {
-        // What the operator named takes the variable from the public host.
+        // A host that the operator named takes the variable from the public host.
         let home = |kind: Kind| {
             let named = self.of_policy.iter().chain(&self.of_ci);
             let found = named.filter_map(|api| self.all.iter().find(|h| h.api == *api)).find(|h| h.kind.is_like(kind));
             found.or_else(|| self.all.iter().rev().find(|h| h.kind.is_like(kind)))
         };
         match host.kind {
-            // As the program `gh` has it: two for github.com and its subdomains, two for other hosts. In a workflow the
-            // first two are for the server that runs it.
+            // As the program `gh`: two variables for github.com and its subdomains, two for other hosts. In a workflow
+            // the first two are for the server that runs it.
             Kind::Github => {
                 let runs =
                     self.of_ci.iter().find(|api| self.all.iter().any(|h| h.api == **api && h.kind == Kind::Github));
@@ -166,7 +166,7 @@ impl Hosts {
     }
 }
 
-/// How a host is made of the address of its API.
+/// Constructs a host from the address of its API.
 type Maker = fn(&Url) -> Host;
 
 /// The public forges.
@@ -176,7 +176,7 @@ const PUBLIC: [(&str, Maker); 3] = [
     ("https://api.bitbucket.org/2.0", Host::bitbucket),
 ];
 
-/// Reads an address of an API.
+/// Parses the address of an API.
 fn address(text: &str, setting: &str) -> Result<Url> {
     let wrong = |why: &str| Error::usage(format!("{setting} {why}")).hint("use an https address");
     let mut url = Url::parse(text.trim()).map_err(|_| wrong("is not a URL"))?;
@@ -194,14 +194,14 @@ fn address(text: &str, setting: &str) -> Result<Url> {
     Ok(url)
 }
 
-/// Returns an address with another path.
+/// Returns the address with another path.
 fn with_path(url: &Url, path: &str) -> Url {
     let mut url = url.clone();
     url.set_path(path);
     url
 }
 
-/// Cuts a path of an API off, and returns what stands before it.
+/// Returns the part of the path that precedes an API's path.
 fn before<'a>(url: &'a Url, api: &str) -> &'a str {
     let path = url.path().trim_end_matches('/');
     path.find(api)
@@ -210,8 +210,8 @@ fn before<'a>(url: &'a Url, api: &str) -> &'a str {
 }
 
 impl Host {
-    /// `https://api.github.com`, `https://HOST/api/v3`, `https://api.NAME.ghe.com`. On a server of one's own REST and
-    /// GraphQL lie beside each other below `/api`.
+    /// Accepts `https://api.github.com`, `https://HOST/api/v3` and `https://api.NAME.ghe.com`. On GitHub Enterprise
+    /// Server, REST and GraphQL are both below `/api`.
     fn github(api: &Url) -> Self {
         let host = api.host_str().unwrap_or_default();
         let (api, web) = match host.strip_prefix("api.") {
@@ -230,7 +230,7 @@ impl Host {
         Self { kind: Kind::Github, api, web, aliases }
     }
 
-    /// `https://HOST/api/v4`, below a path where GitLab is installed so.
+    /// Accepts `https://HOST/api/v4`, with a path prefix if GitLab is installed below one.
     fn gitlab(api: &Url) -> Self {
         let prefix = before(api, "/api/v4").to_owned();
         let web = with_path(api, &format!("{prefix}/"));
@@ -239,8 +239,8 @@ impl Host {
         Self { kind: Kind::Gitlab, api, web, aliases }
     }
 
-    /// `https://HOST/rest/api/1.0`, or `https://api.bitbucket.org/2.0`, which is Bitbucket Cloud; as is what ends with
-    /// `/2.0` elsewhere: something that stands before it.
+    /// Accepts `https://HOST/rest/api/1.0`, and `https://api.bitbucket.org/2.0` for Bitbucket Cloud. An address of
+    /// another host that ends with `/2.0` is a proxy for Bitbucket Cloud.
     fn bitbucket(api: &Url) -> Self {
         if matches!(api.host_str(), Some("api.bitbucket.org" | "bitbucket.org")) {
             let mut web = with_path(api, "/");
@@ -256,30 +256,30 @@ impl Host {
         }
         let prefix = before(api, "/rest").to_owned();
         let web = with_path(api, &format!("{prefix}/"));
-        // Not all of its interfaces lie below the same version.
+        // Not all of its APIs are below the same version.
         let api = with_path(api, &format!("{prefix}/rest/"));
         Self { kind: Kind::BitbucketServer, api, web, aliases: &[] }
     }
 
-    /// Returns the name with its port where it is not the usual one: `github.com`, `bb.example:8443`.
+    /// Returns the host name, with the port if it is not the default: `github.com`, `bb.example:8443`.
     pub fn name(&self) -> String {
         let host = self.web.host_str().unwrap_or_default();
         self.web.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Returns what the addresses of its repositories begin with.
+    /// Returns the prefix of the addresses of its repositories.
     pub(super) fn web(&self) -> &str {
         self.web.as_str()
     }
 
-    /// Returns the path that requests begin with; ends with a slash.
+    /// Returns the path prefix of requests; ends with a slash.
     pub(super) fn api_path(&self) -> &str {
         self.api.path()
     }
 
-    /// Returns what a path has below this host; `None`: it is another one's.
+    /// Returns the path of an address relative to this host, or `None` if the address belongs to another host.
     ///
-    /// A port and a folder count for http; for ssh neither says anything, since another program answers there.
+    /// Port and path prefix must match for http. They are ignored for ssh, where another server program answers.
     fn below<'a>(&self, address: &'a Address) -> Option<&'a [String]> {
         let own = self.web.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         if address.host != own && !self.aliases.contains(&address.host.as_str()) {
@@ -290,8 +290,8 @@ impl Host {
             Scheme::Http => 80,
             Scheme::Https => 443,
         };
-        // Pipelines of Bitbucket clone over http through a proxy of their own. The name of a public host is enough to
-        // know it: requests go to the API all the same.
+        // Bitbucket Pipelines clones over http through its own proxy. The name of a public host is sufficient: requests
+        // go to the API over https in any case.
         let is_public = !self.aliases.is_empty();
         let is_plain = address.scheme == Scheme::Http && is_public && matches!(address.port, None | Some(80));
         if !is_plain && address.port.unwrap_or(usual) != self.web.port_or_known_default()? {
@@ -304,7 +304,7 @@ impl Host {
 }
 
 impl Site {
-    /// Returns the address that git fetches the project from, where no remote does.
+    /// Returns the address to fetch the project from if no remote has it.
     pub fn clone_url(&self) -> String {
         let below = match self.host.kind {
             Kind::BitbucketServer => format!("scm/{}.git", self.project),
@@ -313,7 +313,7 @@ impl Site {
         format!("{}{below}", self.host.web)
     }
 
-    /// Makes the client for the host's API, with the host's token. Opens no connection, runs no program.
+    /// Returns the client for the host's API, with the host's token. Opens no connection and runs no program.
     pub(super) fn client(&self, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Result<Client, Failure> {
         let host = &self.host;
         let (key, name) = token(host, hosts, operator)?;
@@ -338,14 +338,14 @@ impl Site {
         });
         let server = match host.kind {
             Kind::Github | Kind::Gitlab => server,
-            // A name and an app password, or a token that belongs to a name.
+            // A user name and an app password, or a token that belongs to a user name.
             Kind::BitbucketServer | Kind::BitbucketCloud => server.taking_pairs(),
         };
         Ok(Client::new(server, host.api.clone(), name))
     }
 }
 
-/// Finds the token of a host, and what to set where it is wrong.
+/// Returns the token of a host, and the name of its setting for error messages.
 fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Result<(Source, String), Failure> {
     let (policy, env) = (operator.policy, operator.env);
     let variables = hosts.variables(host);
@@ -369,7 +369,7 @@ fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Re
         let told = Env::from_pairs(env.dir.clone(), vars);
         return Ok((Source::command("token_command", line, &told, operator.top)?, "[forge] token_command".to_owned()));
     }
-    // A job of GitLab's CI always has one; it may do so little that whatever was chosen comes first.
+    // A job of GitLab CI always has this token. Its rights are few, so any configured token takes precedence.
     if host.kind == Kind::Gitlab
         && hosts.of_ci.contains(&host.api)
         && let Some(found) = known(&[gitlab::JOB_VARIABLE])?
@@ -380,7 +380,7 @@ fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Re
     Ok((Source::Keyless, name.to_owned()))
 }
 
-/// Names the key of the policy that tells where an API is.
+/// Returns the policy key for the address of an API.
 fn setting(kind: Kind) -> &'static str {
     match kind {
         Kind::Github => "[forge] github_api",
@@ -390,7 +390,7 @@ fn setting(kind: Kind) -> &'static str {
 }
 
 impl Kind {
-    /// Returns true if both are of the same maker, and share the variable with the token.
+    /// Returns true if both kinds share a token variable.
     fn is_like(self, other: Self) -> bool {
         let maker = |k: Self| if k == Self::BitbucketCloud { Self::BitbucketServer } else { k };
         maker(self) == maker(other)
@@ -404,7 +404,7 @@ mod tests {
     use crate::policy::ForgePolicy;
     use std::path::PathBuf;
 
-    /// What is known under a policy and an environment, and which variable's token a remote's host gets.
+    /// Returns API, project and token variable of a remote's host under a policy and an environment.
     fn site(policy: &ForgePolicy, vars: &[(&str, &str)], remote: &str) -> Option<(String, String, String)> {
         let env = Env::from_pairs(PathBuf::new(), vars.iter().copied());
         let operator = Operator { policy, env: &env, top: None };
@@ -438,7 +438,7 @@ mod tests {
         is(of("ssh://git@ssh.github.com:443/o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
         is(of("https://gitlab.com/g/s/p.git"), "https://gitlab.com/api/v4/", "g/s/p", "GITLAB_TOKEN");
         is(of("git@bitbucket.org:t/r.git"), "https://api.bitbucket.org/2.0/", "t/r", "BB_TOKEN");
-        // As Pipelines clone: the API is asked over https all the same.
+        // As Bitbucket Pipelines clones: requests to the API still use https.
         is(of("http://bitbucket.org/t/r"), "https://api.bitbucket.org/2.0/", "t/r", "BB_TOKEN");
         is(of("http://github.com:80/o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
         for unknown in [
@@ -468,7 +468,7 @@ mod tests {
         is(of("https://code.example:8443/git/g/p.git"), "https://code.example:8443/git/api/v4/", "g/p", "GITLAB_TOKEN");
         is(of("ssh://git@code.example:22/g/p.git"), "https://code.example:8443/git/api/v4/", "g/p", "GITLAB_TOKEN");
         is(of("https://bb.example/stash/scm/key/slug.git"), "https://bb.example/stash/rest/", "key/slug", "BB_TOKEN");
-        // Their tokens are for them alone, and those of the public forge stay there.
+        // Their tokens are for them alone, and tokens of the public forge stay there.
         is(of("git@github.com:o/r"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
         is(of("git@gitlab.com:g/p"), "https://gitlab.com/api/v4/", "g/p", "no [forge] token_command");
         is(of("git@bitbucket.org:t/r"), "https://api.bitbucket.org/2.0/", "t/r", "no [forge] token_command");
@@ -505,7 +505,7 @@ mod tests {
         let of = |remote| site(&none, &[&ALL[..], &ci].concat(), remote);
         is(of("https://ghe.example/o/r"), "https://ghe.example/api/", "o/r", "GITHUB_TOKEN");
         is(of("https://github.com/o/r"), "https://api.github.com/", "o/r", "no [forge] token_command");
-        // A variable that merely lies around names no host.
+        // The variable alone, outside of a workflow, does not add a host.
         assert_eq!(site(&none, &[ci[1]], "https://ghe.example/o/r"), None);
         let gitlab = [("GITLAB_CI", "true"), ("CI_API_V4_URL", "https://gl.example/api/v4"), ("GITLAB_TOKEN", "x")];
         is(site(&none, &gitlab, "https://gl.example/g/p"), "https://gl.example/api/v4/", "g/p", "GITLAB_TOKEN");
@@ -515,7 +515,7 @@ mod tests {
             "g/p",
             "no [forge] token_command",
         );
-        // Without it the job's own token serves, on the server that gave it.
+        // Without it the job's own token is used, on the server that issued it.
         let job = [gitlab[0], gitlab[1], ("CI_JOB_TOKEN", "y")];
         is(site(&none, &job, "https://gl.example/g/p"), "https://gl.example/api/v4/", "g/p", "CI_JOB_TOKEN");
         is(

@@ -1,7 +1,7 @@
-//! What attributes say of a path, as a state itself has them: `diff`, `linguist-generated`, and what changes the
-//! content on checkout.
+//! Reads the attributes of a path from the `.gitattributes` files of a state: `diff`, `linguist-generated`, and those
+//! that change the content on checkout.
 //!
-//! No attribute hides a file: `diff` only decides how git would print it.
+//! No attribute hides a file: `diff` only decides how git would display it.
 
 use super::tree::{self, Entries};
 use super::{Repo, State, gix_id};
@@ -15,37 +15,37 @@ use std::path::{Path, PathBuf};
 
 const FILE: &[u8] = b".gitattributes";
 const NAMES: [&str; 4] = ["diff", "linguist-generated", "working-tree-encoding", "ident"];
-/// Trees that are remembered; a bound for long ranges.
+/// Cached trees, at most; bounds the memory for long ranges.
 const MAX_TREES: usize = 4096;
 /// Git ignores larger attribute files too.
 const MAX_FILE: usize = 100 << 20;
 
-/// Looks up attributes, and remembers what was parsed for the last path.
+/// Looks up attributes, and caches the parsed files of the last path.
 #[derive(Default)]
 pub(super) struct Attributes {
     trees: HashMap<gix::ObjectId, Folder>,
     parsed: Option<Parsed>,
 }
 
-/// What attributes say of a path.
+/// The attributes of a path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
     pub(super) diff: Attribute,
-    /// `linguist-generated`; `None` where no attribute is set.
+    /// `linguist-generated`; `None` if it is not set.
     pub(super) generated: Option<bool>,
-    /// `working-tree-encoding`, as it is written.
+    /// Value of `working-tree-encoding`.
     pub(super) encoding: Option<String>,
     pub(super) ident: bool,
 }
 
-/// What of a tree matters here.
+/// The attribute file and the folders of a tree.
 #[derive(Clone)]
 struct Folder {
     attributes: Option<gix::ObjectId>,
     folders: Vec<(Box<[u8]>, gix::ObjectId)>,
 }
 
-/// The attribute files that count for a folder, parsed.
+/// The parsed attribute files that apply to a folder.
 struct Parsed {
     chain: Vec<(usize, Source)>,
     search: Search,
@@ -59,7 +59,7 @@ enum Source {
 }
 
 impl Attributes {
-    /// Returns what a state's `.gitattributes` files say of a path.
+    /// Returns the attributes of a path by a state's `.gitattributes` files.
     pub(super) fn of(
         &mut self,
         owner: &Repo,
@@ -70,7 +70,7 @@ impl Attributes {
     ) -> Result<Marks> {
         let path = path.as_bytes();
         let mut chain = Vec::new();
-        // Ends of the folders' names within the path: "" first.
+        // End positions of the folders' names within the path: "" first.
         let folders = std::iter::once(0).chain(memchr::memchr_iter(b'/', path).map(|i| i + 1));
         match state {
             State::Empty => {}
@@ -149,7 +149,7 @@ impl Folder {
 impl Parsed {
     fn new(repo: &gix::Repository, path: &[u8], chain: Vec<(usize, Source)>) -> Result<Self> {
         let mut names = MetadataCollection::default();
-        // With no files to read, this knows the built-in macro `binary`; memory cannot fail to be read.
+        // Without files, the search knows only the built-in macro `binary`, and cannot fail.
         let mut search = Search::new_globals(None::<PathBuf>, &mut Vec::new(), &mut names).unwrap_or_default();
         for (end, source) in &chain {
             let mut bytes = Vec::new();
@@ -162,7 +162,7 @@ impl Parsed {
             }
             let file = [&path[..*end], FILE].concat();
             let Ok(file) = gix::path::from_bstring(file) else { continue };
-            // What cannot be parsed says nothing, as in git.
+            // Lines that cannot be parsed are ignored, as in git.
             let _ = search.add_patterns_buffer(&bytes, file, Some(Path::new("")), &mut names, *end == 0);
         }
         let mut outcome = Outcome::default();
@@ -188,7 +188,7 @@ impl Parsed {
                 ("working-tree-encoding", StateRef::Value(value)) => {
                     marks.encoding = Some(value.as_bstr().to_string());
                 }
-                // Git refuses a name that is missing.
+                // Git rejects a missing encoding name.
                 ("working-tree-encoding", StateRef::Set) => marks.encoding = Some("(none)".to_owned()),
                 ("ident", StateRef::Set) => marks.ident = true,
                 _ => {}

@@ -1,13 +1,13 @@
-//! What a checkout writes for a blob: `$Id$` expanded, and the text in another encoding.
+//! Computes what a checkout writes for a blob: with `$Id$` expanded, and in another encoding.
 //!
-//! Attributes choose both, so the author of a change can store a blob that means nothing until git writes it to disk.
-//! Line ends are not changed here: the rules read CRLF and LF alike. Filters are programs of the person's own
+//! Attributes control both, so the author of a change can store a blob whose meaning appears only in the worktree. Line
+//! endings are not changed here: the rules treat CRLF and LF alike. Filters are programs of the user's own
 //! configuration; none is run.
 
 use crate::diff::{Encoding, Sides, encode_wide};
 use std::collections::BTreeSet;
 
-/// What the attributes of the base and of the head ask a checkout to do with a path.
+/// The conversions of a path on checkout, by the attributes of the base and of the head.
 #[derive(Debug, Default)]
 pub(super) struct Checkout {
     encodings: BTreeSet<String>,
@@ -18,24 +18,24 @@ pub(super) struct Checkout {
 pub(super) struct Blobs<'a> {
     pub(super) old: Option<&'a [u8]>,
     pub(super) new: Option<&'a [u8]>,
-    /// The ids of the blobs, as digits.
+    /// Object IDs of the blobs in hexadecimal.
     pub(super) ids: (String, String),
 }
 
 impl Checkout {
-    /// Adds what one state's attributes ask for.
+    /// Adds the conversions of one state's attributes.
     pub(super) fn add(&mut self, encoding: Option<&str>, ident: bool) {
         self.ident |= ident;
         let is_utf8 = |name: &str| name.eq_ignore_ascii_case("UTF-8") || name.eq_ignore_ascii_case("UTF8");
         self.encodings.extend(encoding.filter(|name| !is_utf8(name)).map(str::to_owned));
     }
 
-    /// Returns true if a checkout writes the blob as it is.
+    /// Returns true if a checkout writes the blob unmodified.
     pub(super) fn is_plain(&self) -> bool {
         self.encodings.is_empty() && !self.ident
     }
 
-    /// Returns the contents that a checkout may write, and the encoding that cannot be produced.
+    /// Returns the contents that a checkout may write, and an encoding that is unsupported, if any.
     pub(super) fn of(&self, blobs: &Blobs<'_>) -> (Vec<Sides>, Option<String>) {
         let ident = |bytes: &[u8], id: &str| if self.ident { expand_ident(bytes, id) } else { bytes.to_vec() };
         let (old, new) = (blobs.old.map(|b| ident(b, &blobs.ids.0)), blobs.new.map(|b| ident(b, &blobs.ids.1)));
@@ -54,8 +54,8 @@ impl Checkout {
     }
 }
 
-/// Encodes a side; `None` where the encoding cannot be produced. A side that does not exist, or that is not UTF-8, has
-/// no variants: git leaves such a blob as it is.
+/// Encodes a side, or returns `None` if the encoding is unsupported. A side that does not exist, or is not UTF-8, has
+/// no variants: git leaves such a blob unmodified.
 fn side(name: &str, bytes: Option<&[u8]>) -> Option<Vec<Vec<u8>>> {
     match bytes.map(std::str::from_utf8) {
         None | Some(Err(_)) => encode(name, "").map(|_| Vec::new()),
@@ -68,7 +68,7 @@ fn variants(old: &[Vec<u8>], new: &[Vec<u8>]) -> Vec<Sides> {
     (0..old.len().max(new.len())).map(|i| (old.get(i).cloned(), new.get(i).cloned())).collect()
 }
 
-/// Encodes a text as git would; of an encoding without an order of bytes, in both orders.
+/// Encodes a text as git does. If the encoding does not specify the byte order, returns both orders.
 fn encode(name: &str, text: &str) -> Option<Vec<Vec<u8>>> {
     let upper = name.to_ascii_uppercase();
     let (upper, mark) = upper.strip_suffix("-BOM").map_or((upper.as_str(), false), |bare| (bare, true));
@@ -90,7 +90,7 @@ fn encode(name: &str, text: &str) -> Option<Vec<Vec<u8>>> {
     Some(wide.iter().map(|(encoding, has_mark)| encode_wide(text, *encoding, mark || *has_mark)).collect())
 }
 
-/// Expands `$Id$`, and `$Id: …$` without a blank inside, as `ident_to_worktree` of git's `convert.c` does.
+/// Expands `$Id$`, and `$Id: …$` without an inner space, as `ident_to_worktree` of git's `convert.c` does.
 fn expand_ident(bytes: &[u8], id: &str) -> Vec<u8> {
     let (mut out, mut done) = (Vec::with_capacity(bytes.len()), 0);
     for at in memchr::memmem::find_iter(bytes, b"$Id") {
@@ -101,7 +101,7 @@ fn expand_ident(bytes: &[u8], id: &str) -> Vec<u8> {
             [b':', after @ ..] => {
                 let line = memchr::memchr(b'\n', after).map_or(after, |end| &after[..end]);
                 let Some(end) = memchr::memchr(b'$', line) else { continue };
-                // A blank before the last character is the mark of another version control system.
+                // A space before the last character means that another version control system wrote it.
                 if line[..end].iter().skip(1).position(|b| *b == b' ').is_some_and(|blank| blank + 2 < end) {
                     continue;
                 }

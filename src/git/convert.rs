@@ -1,4 +1,5 @@
-//! A worktree file as git would store it: line ends, encoding, `$Id$`. Never a filter program.
+//! Converts a worktree file to the form that git would store: line endings, encoding, `$Id$`. Never runs a filter
+//! program.
 
 use crate::error::{Error, Result};
 use gix::attrs::search::Outcome;
@@ -11,17 +12,17 @@ use std::io::Read as _;
 pub(super) struct Convert {
     pipeline: gix::filter::plumbing::Pipeline,
     attributes: gix::worktree::Stack,
-    /// Drivers that would run a program on the way in.
+    /// Names of filter drivers that would run a program.
     drivers: Vec<gix::bstr::BString>,
     wanted: Outcome,
 }
 
-/// What attributes ask to be done to a path's content, line ends aside.
+/// The conversions that attributes request for a path's content, except line endings.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     /// The filter driver that git would run.
     pub(super) driver: Option<String>,
-    /// It is in another encoding than UTF-8.
+    /// Whether the encoding is not UTF-8.
     pub(super) encoding: bool,
 }
 
@@ -32,7 +33,7 @@ impl Convert {
         let mut options = gix::filter::Pipeline::options(repo).map_err(failed)?;
         let drivers = std::mem::take(&mut options.drivers);
         let drivers = drivers.into_iter().filter(|d| d.clean.is_some() || d.process.is_some());
-        // A warning for somebody who adds files, not for somebody who reads them.
+        // This warning is for adding files, not for reading them.
         options.crlf_roundtrip_check = gix::filter::plumbing::pipeline::CrlfRoundTripCheck::Skip;
         let context = repo.command_context().map_err(failed)?;
         let attributes = repo.attributes_only(index, Source::WorktreeThenIdMapping).map_err(failed)?;
@@ -50,7 +51,7 @@ impl Convert {
         if self.drivers.is_empty() { None } else { self.asked_of(repo, path).driver }
     }
 
-    /// Returns what attributes ask to be done to a path's content.
+    /// Returns the conversions that attributes request for a path's content.
     pub(super) fn asked_of(&mut self, repo: &gix::Repository, path: &[u8]) -> Asked {
         let mut asked = Asked::default();
         let Ok(entry) = self.attributes.at_entry(gix::bstr::BStr::new(path), None, &repo.objects) else { return asked };
@@ -68,7 +69,7 @@ impl Convert {
         asked
     }
 
-    /// Converts a file's bytes; what cannot be converted is `None` with its reason.
+    /// Converts the content of a file. On failure, returns the original content and the reason.
     pub(super) fn clean(
         &mut self,
         repo: &gix::Repository,
@@ -98,7 +99,7 @@ impl Convert {
             Ok(ToGitOutcome::Unchanged(_)) => Ok(bytes),
             Ok(ToGitOutcome::Buffer(converted)) => Ok(converted.to_vec()),
             Ok(ToGitOutcome::Process(mut stream)) => {
-                // Cannot be: there is no driver.
+                // Unreachable: no drivers are configured.
                 let mut out = Vec::new();
                 match stream.read_to_end(&mut out) {
                     Ok(_) => Ok(out),

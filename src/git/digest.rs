@@ -1,4 +1,4 @@
-//! The content of the index or the worktree as one value, so that two looks can be told apart.
+//! Computes a digest of the index or the worktree, to detect changes between two reads.
 
 use super::files::Bytes;
 use super::load::Reader;
@@ -8,15 +8,15 @@ use crate::error::{Error, Result};
 use crate::hex;
 use sha2::Digest as _;
 
-/// Bytes of files that are read to tell.
+/// Bytes of files that are read for a digest, at most.
 const MAX: usize = 64 << 20;
 
 impl Reader<'_> {
-    /// Returns a value that differs wherever the content of the index or the worktree does: of the worktree, what
-    /// git tracks and the files that are given.
+    /// Returns a digest that changes whenever the content of the index or the worktree does. For the worktree it covers
+    /// the tracked files and the given new files.
     ///
     /// # Errors
-    /// Unmerged paths, a file that cannot be read, or too much to read.
+    /// Unmerged paths, a file that cannot be read, or too many bytes.
     pub fn digest(&mut self, state: &State, new: &[RepoPath]) -> Result<String> {
         let mut hash = sha2::Sha256::new();
         let mut field = |bytes: &[u8]| {
@@ -59,8 +59,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the SHA-1 of bytes in hexadecimal digits, for what others name by it. Nothing may rely on it to tell
-/// things apart. `None`: the bytes were made to collide with others.
+/// Returns the SHA-1 of bytes in hexadecimal digits, for identifiers of other systems. It must not be used to compare
+/// contents. Returns `None` if a collision attack is detected.
 pub fn sha1_hex(bytes: &[u8]) -> Option<String> {
     let mut hash = gix::hash::hasher(gix::hash::Kind::Sha1);
     hash.update(bytes);

@@ -1,17 +1,17 @@
-//! The one way to get objects from a remote.
+//! The only module that gets objects from a remote.
 //!
-//! The `git` program fetches, but not in the user's repository: in a private one beside it
-//! (`.git/claude-reviewer/…`), which shares nothing with it but the store of objects. So nothing that the repository
-//! configures counts: no credential helper, ssh or proxy command, no `url.….insteadOf`, no `uploadpack` program, no
-//! hook. And nothing of the user's changes but that the store has more objects: not a reference, not `FETCH_HEAD`,
-//! not the index, not the worktree, not how deep a shallow clone is. The references that hold what was fetched
-//! (`refs/claude-reviewer/…`) are the private repository's and go with it; so does its list of where the history is
-//! cut off, with which [`Fetched::open`] reads the user's repository.
+//! The `git` program fetches, but in a private repository (`.git/claude-reviewer/…`) instead of the user's, with which
+//! it shares only the object store. So it ignores everything that the user's repository configures: credential helpers,
+//! ssh and proxy commands, `url.….insteadOf`, `uploadpack` programs, hooks. The user's repository does not change,
+//! except that the store has more objects: not a reference, not `FETCH_HEAD`, not the index, not the worktree, not the
+//! depth of a shallow clone. The references to fetched commits (`refs/claude-reviewer/…`) belong to the private
+//! repository and are removed with it. So is its list of shallow commits, with which [`Fetched::open`] reads the user's
+//! repository.
 //!
-//! What the operator configures counts: helpers, ssh, proxies and certificates of the system, the user and the
-//! environment, and the program that `GIT_ASKPASS` names there. Of the repository's own configuration two things are taken, and neither is a program: the address of
-//! the remote, and headers for one address (`http.<address>.extraHeader`), by which CI lets a checkout prove who it
-//! is, be they in `.git/config` or in a file that it includes.
+//! The operator's configuration applies: helpers, ssh, proxies and certificates of the system, the user and the
+//! environment, and the program in its `GIT_ASKPASS`. Two values of the repository's own configuration are used, and
+//! neither is a program: the address of the remote, and headers for one address (`http.<address>.extraHeader`), by
+//! which CI authenticates a checkout, whether they are in `.git/config` or in an included file.
 
 mod address;
 mod place;
@@ -34,30 +34,30 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long everything that one review fetches may take.
+/// Time limit for all fetches of one review.
 const DEADLINE: Duration = Duration::from_secs(15 * 60);
-/// Bytes that the program may write to its standard output, which is nothing that we read.
+/// Bytes of the program's standard output, at most. The output is not used.
 const MAX_STDOUT: usize = 1 << 20;
-/// Bytes of what it says about errors.
+/// Bytes of the program's error messages that are kept.
 const MAX_STDERR: usize = 16 << 10;
-/// The git that takes configuration from the environment.
+/// The first git version that reads configuration from the environment.
 const SINCE: (u32, u32) = (2, 31);
-/// Commits from each tip, where the history is cut off: more and more, at last all (git's own number for it).
+/// Commits from each tip in a shallow clone: increasing, and finally all (git's own number for that).
 const DEPTHS: [u32; 4] = [64, 512, 4096, 0x7fff_ffff];
-/// References of the user's that the remote is told of, so that it sends only what is new.
+/// References of the user's repository that are announced to the remote, so that it sends only new objects.
 const MAX_HAVE: usize = 20_000;
-/// Pairs of configuration that are taken from the environment.
+/// Configuration pairs that are accepted from the environment, at most.
 const MAX_CONFIG: usize = 1000;
-/// What a tip may be called: longer than any reference in practice.
+/// Length of a tip's name, at most: longer than any reference in practice.
 const MAX_TIP: usize = 1024;
 
-/// The private remote's name.
+/// Name of the private remote.
 const REMOTE: &str = "claude-reviewer";
-/// The private references.
+/// Prefix of the private references.
 const PREFIX: &str = "refs/claude-reviewer/";
 
-/// What is passed on of the environment: where the operator's configuration and credentials are, how the network is
-/// reached. What helpers of the forges' own programs read is among it; nothing of the repository sees it.
+/// Environment variables that are passed on: the operator's configuration and credentials, and network settings.
+/// Includes the variables of the forges' own credential helpers; the repository has no access to them.
 const PASSED: &[&str] = &[
     "HOME",
     "XDG_CONFIG_HOME",
@@ -95,7 +95,7 @@ const PASSED: &[&str] = &[
     "GITLAB_TOKEN",
 ];
 
-/// What is set.
+/// Environment variables that are set.
 const SET: &[(&str, &str)] = &[
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -108,7 +108,7 @@ const SET: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
 ];
 
-/// Configuration that outranks everybody's.
+/// Configuration that overrides all other.
 const PINNED: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -128,35 +128,35 @@ const PINNED: &[&str] = &[
     "advice.fetchShowForcedUpdates=false",
 ];
 
-/// Configuration that keeps newer versions of git from asking anybody.
+/// Configuration that prevents newer git versions from prompting.
 const SILENT: &str = "credential.interactive=false";
 
-/// The program that git asks for a name and a password.
+/// Variable with the program that git asks for a user name and a password.
 const ASKPASS: &str = "GIT_ASKPASS";
-/// What such a program of Jenkins' answers with. Nobody else gets them.
+/// Variables that Jenkins' program reads. Passed on only together with that program.
 const ASKED: &[&str] = &["GIT_USERNAME", "GIT_PASSWORD"];
 
-/// What was fetched. While it lives, the objects can be read as deep as they were fetched.
+/// The result of a fetch. While it exists, the objects can be read to the depth of the fetch.
 #[derive(Debug)]
 pub struct Fetched {
     place: Place,
     call: Call,
-    /// The commits of the tips, in their order.
+    /// Commits of the tips, in the same order.
     ids: Vec<ObjectId>,
-    /// Where in [`DEPTHS`]; `None`: the history was whole before.
+    /// Index in [`DEPTHS`]; `None` if the history was complete before.
     depth: Option<usize>,
     hash: gix::hash::Kind,
-    /// For opening the repository again.
+    /// Arguments to open the repository again.
     dir: PathBuf,
     env: Env,
 }
 
-/// What every call of the program is made with.
+/// The common arguments of all calls of the program.
 struct Call {
     program: PathBuf,
     git_dir: PathBuf,
     env: Vec<(OsString, OsString)>,
-    /// A program of the operator's answers questions.
+    /// Whether a program of the operator answers prompts.
     asks: bool,
     remote: Named,
     deadline: Instant,
@@ -164,34 +164,34 @@ struct Call {
 }
 
 impl std::fmt::Debug for Call {
-    /// Shows no values of the environment: they hold credentials.
+    /// Omits the environment, which contains credentials.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Call").field("program", &self.program).field("remote", &self.remote).finish_non_exhaustive()
     }
 }
 
-/// A remote, as people know it.
+/// A remote, as shown to the user.
 #[derive(Clone, Debug)]
 struct Named {
     /// Its name, or its address without a password.
     shown: String,
     address: Address,
-    /// The repository has a setting that would have helped and is not used.
+    /// Whether the repository has a setting of this kind, which is not used.
     own_ssh: bool,
     own_helper: bool,
 }
 
-/// How a fetch ended.
+/// The result of a fetch that the remote answered.
 enum Got {
     All,
-    /// The remote answered and does not have it: in its words.
+    /// The remote lacks the requested object; the error has its message.
     NotThere(Error),
 }
 
 impl Repo {
-    /// Fetches tips of a remote. `dir` and `env` are what the repository was opened with.
+    /// Fetches tips of a remote. `dir` and `env` are the arguments with which the repository was opened.
     ///
-    /// Where the user's clone is shallow, so much history comes with them as will usually do; see
+    /// If the user's clone is shallow, the fetch includes as much history as usually suffices; see
     /// [`Fetched::connect`].
     ///
     /// # Errors
@@ -224,7 +224,7 @@ impl Repo {
         vars.push(("PATH".into(), address::clean_path(&env.path(), &inside)));
         vars.push(("GIT_OBJECT_DIRECTORY".into(), real(local.common_dir()).join("objects").into()));
         vars.push(("GIT_ALLOW_PROTOCOL".into(), remote.address.scheme.allowed().into()));
-        // Where objects are missing by agreement, git gets what a delta needs from the same remote.
+        // In a partial clone, git gets the objects that a delta needs from the same remote.
         vars.push(("GIT_NO_LAZY_FETCH".into(), if partial { "0" } else { "1" }.into()));
         if env.os("GIT_SSL_CAINFO").is_none()
             && let Some(file) = env.os("CI_SERVER_TLS_CA_FILE")
@@ -254,17 +254,17 @@ impl Repo {
 }
 
 impl Fetched {
-    /// Returns the commits of the tips, in the order in which they were asked for.
+    /// Returns the commits of the tips, in the requested order.
     pub fn ids(&self) -> &[ObjectId] {
         &self.ids
     }
 
-    /// Opens the repository with what was fetched, and with the history as deep as it was fetched.
+    /// Opens the repository with the fetched objects, and with history to the depth of the fetch.
     pub fn open(&self) -> Result<Repo> {
         open::open_cut_off_at(&self.dir, &self.env, &self.place.dir().join("shallow"))
     }
 
-    /// Fetches one more tip; `None` where the remote does not have it.
+    /// Fetches one more tip, or returns `None` if the remote does not have it.
     ///
     /// # Errors
     /// As [`Repo::fetch`].
@@ -277,8 +277,8 @@ impl Fetched {
         }
     }
 
-    /// Fetches so much of a shallow history that the merge base of two commits is certain, and all commits between
-    /// it and them are there. Returns it; `None` where they share no commit.
+    /// Deepens a shallow history until the merge base of two commits is certain, and all commits between it and them
+    /// exist. Returns the merge base, or `None` if they have no common commit.
     ///
     /// # Errors
     /// As [`Repo::fetch`].
@@ -298,7 +298,7 @@ impl Fetched {
         }
     }
 
-    /// Fetches all of the history of a commit, where the clone is shallow.
+    /// Fetches the complete history of a commit, if the clone is shallow.
     ///
     /// # Errors
     /// As [`Repo::fetch`].
@@ -310,7 +310,7 @@ impl Fetched {
         Ok(())
     }
 
-    /// Fetches objects by their ids: what a partial clone was made without.
+    /// Fetches objects by their IDs, which a partial clone lacks.
     ///
     /// # Errors
     /// As [`Repo::fetch`].
@@ -319,7 +319,7 @@ impl Fetched {
             return Ok(());
         }
         let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        // As git itself gets what is missing: by name, without asking what is here.
+        // As git itself fetches missing objects: by ID, without negotiation.
         let args = ["-c", "fetch.negotiationAlgorithm=noop", "fetch", "--filter=blob:none", "--stdin"];
         let out = self.call.run(&with(&args, &[REMOTE.to_owned()]), lines.as_bytes())?;
         match self.call.end(&out, &format!("{} object{}", ids.len(), if ids.len() == 1 { "" } else { "s" }))? {
@@ -328,7 +328,7 @@ impl Fetched {
         }
     }
 
-    /// Removes everything that is not an object. Dropping does the same and says nothing of what went wrong.
+    /// Removes everything but the objects. Dropping does the same and ignores errors.
     pub fn remove(self) -> Result<()> {
         let dir = self.place.dir().to_owned();
         drop(self);
@@ -345,7 +345,7 @@ impl Fetched {
         }
     }
 
-    /// Fetches tips into private references, one each.
+    /// Fetches each tip into a private reference.
     fn get(&self, tips: &[String]) -> Result<Got> {
         if tips.is_empty() {
             return Ok(Got::All);
@@ -358,7 +358,7 @@ impl Fetched {
         self.call.end(&out, &tips.join(", "))
     }
 
-    /// Reads what private references point to, tags followed.
+    /// Reads the commits of private references, following tags.
     fn read(&self, tips: &[String]) -> Result<Vec<ObjectId>> {
         let repo = self.open()?;
         let local = repo.local();
@@ -387,7 +387,7 @@ impl Call {
             .hint(format!("install git {}.{} or newer", SINCE.0, SINCE.1)))
     }
 
-    /// Runs git in the private repository, in a group of its own that ends with the run.
+    /// Runs git in the private repository, in a process group of its own that ends with the run.
     fn run(&self, args: &[OsString], stdin: &[u8]) -> Result<Output> {
         let mut all: Vec<OsString> = vec!["--git-dir".into(), self.git_dir.clone().into(), "--no-pager".into()];
         all.extend(PINNED.iter().flat_map(|value| ["-c".into(), OsString::from(value)]));
@@ -467,13 +467,13 @@ impl Named {
     }
 }
 
-/// Returns true if a value stands in the repository's own configuration, or in a file that it includes.
+/// Returns true if a value is in the repository's own configuration, or in a file that it includes.
 fn is_repositorys(meta: &gix::config::file::Metadata) -> bool {
     matches!(meta.source, gix::config::Source::Local | gix::config::Source::Worktree)
 }
 
-/// Returns the program that the operator's environment names for passwords, as Jenkins does: by an absolute path, and
-/// outside of the repository, whether by the path itself or by where it leads.
+/// Returns the password program that the operator's environment names, as Jenkins sets it. The path must be absolute
+/// and outside of the repository, both as written and after links are resolved.
 fn askpass(env: &Env, inside: &[PathBuf]) -> Option<OsString> {
     let named = env.os(ASKPASS)?;
     let path = Path::new(named);
@@ -483,7 +483,7 @@ fn askpass(env: &Env, inside: &[PathBuf]) -> Option<OsString> {
     (is_outside(&real) && is_outside(&beside)).then(|| named.clone())
 }
 
-/// Returns true if the operator says how ssh is run.
+/// Returns true if the operator configures how ssh is run.
 fn is_ssh_chosen(local: &gix::Repository, env: &Env) -> bool {
     let config = local.config_snapshot();
     let mut sections = config.plumbing().sections_by_name("core").into_iter().flatten();
@@ -491,7 +491,7 @@ fn is_ssh_chosen(local: &gix::Repository, env: &Env) -> bool {
         || sections.any(|s| !is_repositorys(s.meta()) && s.value("sshCommand").is_some())
 }
 
-/// Writes the private repository. Returns whether the user's is shallow.
+/// Writes the private repository. Returns true if the user's repository is shallow.
 fn prepare(place: &Place, repo: &Repo, local: &gix::Repository) -> Result<bool> {
     let mut config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n".to_owned();
     if local.object_hash() != gix::hash::Kind::Sha1 {
@@ -511,7 +511,7 @@ fn prepare(place: &Place, repo: &Repo, local: &gix::Repository) -> Result<bool> 
         let lines: String = cut.iter().map(|id| format!("{id}\n")).collect();
         place.write("shallow", lines.as_bytes())?;
     }
-    // The remote sends what these do not reach. Without them it sends more, that is all.
+    // The remote omits what these references reach. Without them it only sends more.
     let mut have: Vec<gix::ObjectId> = repo.head().ok().flatten().map(|id| gix_id(&id)).into_iter().collect();
     for prefix in ["refs/remotes/", "refs/heads/", "refs/tags/"] {
         have.extend(repo.refs.tips(local, prefix).unwrap_or_default());
@@ -524,8 +524,8 @@ fn prepare(place: &Place, repo: &Repo, local: &gix::Repository) -> Result<bool> 
     Ok(cut.is_some())
 }
 
-/// Puts configuration into the environment, where no list of processes shows it: what the operator put there, the
-/// address, and the header that proves who asks.
+/// Returns configuration for the environment, which process listings do not show: the operator's own, the address, and
+/// the authentication header.
 fn configuration(
     local: &gix::Repository,
     env: &Env,
@@ -547,7 +547,7 @@ fn configuration(
     {
         return Err(Error::usage("the credential for the remote contains control characters"));
     }
-    // A job's credential is for the job's own server; the remote may be another one, with a proof of its own.
+    // A job's credential is for the job's own server. The remote may be another one, with its own credential.
     let credential = fetch.credential.as_ref().filter(|c| address.is_below(&c.url));
     if let Some(c) = credential {
         pairs.push(header(&c.url, c.header.expose_secret()));
@@ -584,12 +584,12 @@ fn check(tip: &str) -> Result<()> {
     Err(Error::usage(format!("expected the full name of a reference or an object ID, got {shown:?}")))
 }
 
-/// The private reference of a tip: below it, under its own name.
+/// Returns the private reference of a tip: its own name below a prefix.
 fn private(tip: &str) -> String {
     format!("{PREFIX}{}", tip.strip_prefix("refs/").unwrap_or(tip))
 }
 
-/// Puts the arguments of a fetch together.
+/// Returns the arguments of a call.
 fn with(args: &[&str], rest: &[String]) -> Vec<OsString> {
     let mut all: Vec<OsString> = args.iter().map(OsString::from).collect();
     if args.contains(&"fetch") {

@@ -1,4 +1,4 @@
-//! Files below the top of a worktree, opened so that no link leads out of it and nothing blocks.
+//! Files in a worktree, opened so that no link leads out of it and no open blocks.
 
 use super::guard;
 use crate::error::{Error, Result};
@@ -12,14 +12,14 @@ use rustix::{
     fs::{AtFlags, FileType, Mode, OFlags},
 };
 
-/// Reads files of a worktree. It keeps the folders of the last path open.
+/// Reads files of a worktree. Keeps the folders of the last path open.
 #[derive(Debug)]
 pub(super) struct Files {
     root: OwnedFd,
-    /// The folder that is open: empty, or ending in `/`.
+    /// Path of the open folder: empty, or ending in `/`.
     path: Vec<u8>,
-    /// The folders of `path`: the length of their name in it, and `None` from the first that cannot be
-    /// opened as a folder (a link, a file, nothing).
+    /// The folders of `path`: the length of their name in it, and `None` from the first that cannot be opened as a
+    /// folder (a link, a file, or missing).
     open: Vec<(usize, Option<OwnedFd>)>,
 }
 
@@ -65,7 +65,7 @@ impl Files {
         Ok(Self { root, path: Vec::new(), open: Vec::new() })
     }
 
-    /// Returns what is at a path; `None` where nothing is, or where the way there leads over a link.
+    /// Returns the metadata of a path, or `None` if nothing is there or a link is on the way.
     pub(super) fn stat(&mut self, path: &[u8]) -> io::Result<Option<Stat>> {
         let Some((folder, name)) = self.enter(path) else { return Ok(None) };
         match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -75,12 +75,12 @@ impl Files {
         }
     }
 
-    /// Lists the files of a folder, whatever they are but folders; none where there is no folder, or the way there leads over a link.
+    /// Lists the entries of a folder except folders. Returns none if there is no such folder, or a link is on the way.
     pub(super) fn names(&mut self, folder: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         let probe = [folder, b"/x"].concat();
         let Some((open, _)) = self.enter(&probe) else { return Ok(Vec::new()) };
         let mut names = Vec::new();
-        // Opened anew: a folder that is held by its path only cannot be listed.
+        // Opened again: a folder that was opened with `O_PATH` cannot be listed.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         for entry in rustix::fs::Dir::new(rustix::fs::openat(open, ".", flags, Mode::empty())?)? {
             names.push(entry?.file_name().to_bytes().to_vec());
@@ -96,10 +96,10 @@ impl Files {
         Ok(files)
     }
 
-    /// Reads a regular file; `None` where there is none (a link or a pipe is none).
+    /// Reads a regular file, or returns `None` if there is none (a link or a pipe does not count).
     pub(super) fn read(&mut self, path: &[u8], max: usize) -> io::Result<Option<Bytes>> {
         let Some((folder, name)) = self.enter(path) else { return Ok(None) };
-        // Not blocking: a pipe must not keep the review waiting between the look and the read.
+        // Non-blocking: the file may be replaced by a pipe after its metadata was read.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
@@ -122,20 +122,20 @@ impl Files {
             return Ok(Some(Bytes::TooMany));
         }
         let mut bytes = Vec::with_capacity(size.saturating_add(1));
-        // It may grow meanwhile.
+        // The file may grow meanwhile.
         file.take(max as u64 + 1).read_to_end(&mut bytes)?;
         Ok(Some(if bytes.len() > max { Bytes::TooMany } else { Bytes::All(bytes) }))
     }
 
-    /// Refuses a file of attributes or ignore rules as [`refuse_endless`] does.
-    /// Links are not followed: nobody who reads it does.
+    /// Rejects an attribute or ignore file as [`refuse_endless`] does. Links are not followed, since the code that
+    /// reads the file does not follow them either.
     pub(super) fn refuse_endless(&mut self, path: &[u8]) -> Result<()> {
         let Ok(Some(stat)) = self.stat(path) else { return Ok(()) };
         let size = if let Kind::File { .. } = stat.kind { stat.size } else { 0 };
         refuse(&String::from_utf8_lossy(path), stat.kind != Kind::Special, size)
     }
 
-    /// Reads where a link leads; `None` where there is no link.
+    /// Reads the target of a link, or returns `None` if there is no link.
     pub(super) fn link(&mut self, path: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let Some((folder, name)) = self.enter(path) else { return Ok(None) };
         match rustix::fs::readlinkat(folder, name, Vec::new()) {
@@ -145,8 +145,8 @@ impl Files {
         }
     }
 
-    /// Opens the folder of a path and returns it with the last name; `None` where there is no such
-    /// folder, or the path is none that git would store.
+    /// Opens the folder of a path and returns it with the last name. Returns `None` if there is no such folder, or git
+    /// would not store the path.
     fn enter<'p>(&mut self, path: &'p [u8]) -> Option<(BorrowedFd<'_>, &'p [u8])> {
         let cut = memchr::memrchr(b'/', path).map_or(0, |i| i + 1);
         let (folder, name) = path.split_at(cut);
@@ -221,7 +221,7 @@ fn convert(st: &rustix::fs::Stat) -> Stat {
         FileType::Directory => Kind::Folder,
         _ => Kind::Special,
     };
-    // Truncated to 32 bits, as the index keeps them.
+    // Truncated to 32 bits, as in the index.
     let index = gix::index::entry::Stat {
         mtime: Time { secs: st.st_mtime as u32, nsecs: st.st_mtime_nsec as u32 },
         ctime: Time { secs: st.st_ctime as u32, nsecs: st.st_ctime_nsec as u32 },

@@ -35,19 +35,19 @@ const SHARED: &[&str] = &[
     "objects/info/commit-graph",
     "objects/info/commit-graphs/commit-graph-chain",
 ];
-/// Bytes of a file that names another folder or reference. Git writes at most a path.
+/// Bytes of a file that contains the path of a folder or the name of a reference, at most. Git writes one path.
 const MAX_POINTER: u64 = 64 << 10;
-/// Bytes of a configuration file.
+/// Bytes of a configuration file, at most.
 const MAX_CONFIG: u64 = 16 << 20;
-/// Object stores that borrow from each other, one after the other. Git follows 5.
+/// Depth of object stores that borrow from each other, at most. Git follows 5.
 const MAX_ALTERNATES: usize = 16;
-/// Configuration files that include each other. Git follows 10.
+/// Depth of configuration includes, at most. Git follows 10.
 const MAX_INCLUDES: usize = 10;
-/// References that point to each other. Git follows 5.
+/// Depth of symbolic references, at most. Git follows 5.
 const MAX_LINKS: usize = 5;
 
-/// Checks every folder in which the search for a repository that starts in `dir` may find one. `home` is what `~` means
-/// in a configuration file.
+/// Checks every folder in which the discovery that starts in `dir` may find a repository. `home` is the value of `~` in
+/// a configuration file.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub(super) fn check_upwards(dir: &Path, home: Option<&Path>) -> Result<()> {
         if dot_git.symlink_metadata().is_ok() {
             return check_git_dir(&dot_git, home);
         }
-        // A bare repository, or the inside of one.
+        // A bare repository, or a folder in one.
         if folder.join("HEAD").symlink_metadata().is_ok() {
             check_git_dir(folder, home)?;
         }
@@ -67,7 +67,7 @@ pub(super) fn check_upwards(dir: &Path, home: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Checks the files of a repository that are read when it is opened. `path` is its folder, or a file that names it.
+/// Checks the files that are read when a repository is opened. `path` is its folder, or a file that contains its path.
 ///
 /// # Errors
 ///
@@ -79,7 +79,7 @@ pub(super) fn check_git_dir(path: &Path, home: Option<&Path>) -> Result<()> {
             Some(dir) => dir,
             None => return Ok(()),
         },
-        // A folder that holds the worktree.
+        // A folder with a worktree.
         _ if path.join(".git").symlink_metadata().is_ok() => return check_git_dir(&path.join(".git"), home),
         _ => path.to_owned(),
     };
@@ -92,7 +92,7 @@ pub(super) fn check_git_dir(path: &Path, home: Option<&Path>) -> Result<()> {
     check_head(&git_dir, &common)
 }
 
-/// Checks the loose file of a reference that is named in full, and those that it points to.
+/// Checks the loose file of a reference with this full name, and of the references that it points to.
 ///
 /// # Errors
 ///
@@ -110,7 +110,7 @@ pub(super) fn check_reference(repo: &gix::Repository, name: &str) -> Result<()> 
     Ok(())
 }
 
-/// Checks the files that the name in a revision may stand for, and the log that `@{…}` reads.
+/// Checks the files of the references that the name in a revision may mean, and the log that `@{…}` reads.
 ///
 /// # Errors
 ///
@@ -146,11 +146,11 @@ fn check_all(dir: &Path, names: &[&str]) -> Result<()> {
     names.iter().try_for_each(|name| check(&dir.join(name)))
 }
 
-/// Checks an object store: its packs, the list of stores that it borrows from, and those.
+/// Checks an object store: its packs, the list of stores that it borrows from, and those stores.
 fn check_objects(store: &Path, depth: usize) -> Result<()> {
     let packs = std::fs::read_dir(store.join("pack"));
     for entry in packs.into_iter().flatten().flatten() {
-        // The type comes with the name; only what is not a plain file costs a call of its own.
+        // The directory entry has the type; only an entry that is not a regular file needs another call.
         if !entry.file_type().is_ok_and(|t| t.is_file()) {
             check(&entry.path())?;
         }
@@ -168,12 +168,12 @@ fn check_objects(store: &Path, depth: usize) -> Result<()> {
     Ok(())
 }
 
-/// Checks the files that a configuration file includes. What cannot be parsed is reported by gix.
+/// Checks the files that a configuration file includes. gix reports syntax errors.
 fn check_includes(config: &Path, home: Option<&Path>, depth: usize) -> Result<()> {
     check(config)?;
     let Some(text) = read(config, MAX_CONFIG)? else { return Ok(()) };
     let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
-    // The section's name in any case: most files have none, and are not worth a parser.
+    // The section name in any case: most files have no include and need no parsing.
     if !text.windows(7).any(|w| w.eq_ignore_ascii_case(b"include")) {
         return Ok(());
     }
@@ -199,7 +199,7 @@ fn check_includes(config: &Path, home: Option<&Path>, depth: usize) -> Result<()
     Ok(())
 }
 
-/// Returns the path that a file of one line names, relative to the file's folder; `None` where there is no such file.
+/// Returns the path in a file of one line, relative to the file's folder, or `None` if there is no such file.
 fn pointed_to(file: &Path, prefix: &[u8]) -> Result<Option<PathBuf>> {
     check(file)?;
     let Some(text) = read(file, MAX_POINTER)? else { return Ok(None) };
@@ -215,12 +215,12 @@ fn symbolic_target(file: &Path) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(name).into_owned()).filter(|name| stays_inside(name)))
 }
 
-/// Returns true if the name of a reference leads to no path outside the repository.
+/// Returns true if a reference name cannot escape the repository.
 fn stays_inside(name: &str) -> bool {
     !name.starts_with('/') && !name.split('/').any(|part| part == "..")
 }
 
-/// Reads a file that was checked; `None` where there is none, or where it cannot be read, which gix reports.
+/// Reads a checked file. Returns `None` if it is missing or cannot be read, which gix reports.
 ///
 /// # Errors
 ///
@@ -238,7 +238,7 @@ fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// Checks that a path is a regular file or a folder, or missing. Links are followed.
+/// Checks that a path is a regular file or a folder, or missing. Follows links.
 fn check(path: &Path) -> Result<()> {
     let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
     if is_harmless(&meta) {
@@ -250,12 +250,12 @@ fn check(path: &Path) -> Result<()> {
         .hint(format!("replace {name} with a regular file: ls -l {}", shell::quoted(&path.to_string_lossy()))))
 }
 
-/// Returns true if reading what is there ends: a regular file, a folder, or `/dev/null`.
+/// Returns true if reading the file ends: a regular file, a folder, or `/dev/null`.
 pub(super) fn is_harmless(meta: &Metadata) -> bool {
     meta.is_file() || meta.is_dir() || is_null_device(meta)
 }
 
-/// Returns true for `/dev/null`, which configurations name in order to have no file.
+/// Returns true for `/dev/null`, which configurations use to disable a file.
 #[cfg(unix)]
 fn is_null_device(meta: &Metadata) -> bool {
     use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};

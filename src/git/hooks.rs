@@ -1,4 +1,4 @@
-//! Where the hooks of a repository live.
+//! Finds the folder of a repository's hooks.
 
 use super::Repo;
 use crate::error::{Error, Result};
@@ -9,21 +9,21 @@ use std::path::PathBuf;
 pub struct HooksDir {
     /// Absolute. Need not exist.
     pub path: PathBuf,
-    /// Which configuration says so (`core.hooksPath`); `None`: nobody, it is the repository's own.
+    /// Configuration that sets it (`core.hooksPath`); `None` if it is the repository's default.
     pub configured: Option<Scope>,
-    /// The folder lies in the worktree or in the repository's own data. Where it does not, other
-    /// repositories may use it too.
+    /// Whether the folder is in the worktree or in the repository's own data. Otherwise other repositories may use it
+    /// too.
     pub inside: bool,
 }
 
-/// Whose configuration a value comes from.
+/// The configuration file of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     System,
-    /// The user's.
+    /// The user's configuration.
     Global,
     Local,
-    /// Of one worktree.
+    /// The configuration of one worktree.
     Worktree,
     /// The command line or the environment.
     Command,
@@ -64,13 +64,13 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
         return Err(Error::usage("core.hooksPath is empty, so git runs no hooks in this repository")
             .hint(format!("git config{flag} --unset core.hooksPath")));
     }
-    // Git takes a relative path from where hooks run: the top of the worktree.
+    // Git resolves a relative path in the folder where hooks run: the top of the worktree.
     let top = repo.worktree().unwrap_or(&common);
     let path = top.join(path);
     Ok(HooksDir { inside: lies_inside(repo, &common, &path), path, configured: Some(scope) })
 }
 
-/// Follows links: a folder `hooks` of the repository may itself be one to somewhere else.
+/// Returns true if a path is in the repository, following links: the folder `hooks` may itself be a link.
 fn lies_inside(repo: &Repo, common: &std::path::Path, path: &std::path::Path) -> bool {
     let real = |p: &std::path::Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
     let lies_in = real(deepest(path));

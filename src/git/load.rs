@@ -1,4 +1,4 @@
-//! A thread's own access: the content of a change's paths, and files of any state.
+//! Access for one thread: the content of a change's paths, and files of any state.
 
 use super::attributes::{Attributes, Marks};
 use super::checkout::{Blobs, Checkout};
@@ -8,7 +8,7 @@ use super::{Change, Edit, Repo, State, gix_id, own, revision, tree};
 use crate::diff::{Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, Side};
 use crate::error::{Error, Result};
 
-/// Bytes of an attribute file in the worktree; what they say is only a mark.
+/// Bytes of an attribute file in the worktree, at most.
 const MAX_ATTRIBUTES: usize = 1 << 20;
 
 /// The type of a path in a state.
@@ -24,11 +24,11 @@ pub enum Node {
     Special,
 }
 
-/// A thread's own access to a repository's objects, with its caches.
+/// Access for one thread to a repository's objects, with its caches.
 pub struct Reader<'r> {
     owner: &'r Repo,
     repo: gix::Repository,
-    /// For the content of files, which is read once: a cache would only copy it.
+    /// Handle for file contents, which are read once: a cache would only copy them.
     blobs: gix::Repository,
     attributes: Attributes,
     work: Option<Content>,
@@ -47,22 +47,22 @@ impl<'r> Reader<'r> {
         Self { owner, repo, blobs, attributes: Attributes::default(), work: None }
     }
 
-    /// A commit against its parent, as [`Repo::commit`], through this reader's caches.
+    /// Compares a commit with its parent, as [`Repo::commit`], through this reader's caches.
     pub fn commit(&mut self, id: ObjectId, parent: Option<u32>) -> Result<Change> {
         revision::commit(&self.repo, id, parent)
     }
 
-    /// What a commit itself brings: against its parent, and of a merge only the paths that differ from
-    /// every parent. The rest of a merge came with commits of its own.
+    /// Compares a commit with its parent; for a merge, only the paths that differ from every parent. The other changes
+    /// of a merge are in commits of their own.
     ///
     /// # Errors
-    /// Incomplete, when a shallow clone lacks a parent.
+    /// Incomplete, if a shallow clone lacks a parent.
     pub fn alone(&mut self, id: ObjectId) -> Result<Change> {
         revision::alone(&self.repo, id)
     }
 
-    /// Returns true if a commit alone (see [`Reader::alone`]) brings another version of a path, without
-    /// comparing anything else: the state before and the state after it, or `None`.
+    /// Returns the states before and after a commit if it alone (see [`Reader::alone`]) introduces another version of a
+    /// path, or `None`. Compares no other paths.
     pub fn touched(&mut self, id: ObjectId, path: &RepoPath) -> Result<Option<(State, State)>> {
         revision::touched(&self.repo, id, path.as_bytes())
     }
@@ -78,7 +78,7 @@ impl<'r> Reader<'r> {
         self.compare(change, entry.clone())
     }
 
-    /// Reads one entry as an added file: for a move whose new path matters.
+    /// Reads one entry as an added file: for a rename whose new path matters.
     ///
     /// # Errors
     /// As [`Reader::load`].
@@ -125,21 +125,22 @@ impl<'r> Reader<'r> {
         Ok(FileChange { entry, body })
     }
 
-    /// Returns true if a state has an entry at a path: a file, a link or a submodule. For the worktree the index counts.
+    /// Returns true if a state has an entry at a path: a file, a link or a submodule. The index is used for the
+    /// worktree.
     ///
     /// # Errors
-    /// Incomplete, when the tree or the index cannot be read.
+    /// Incomplete, if the tree or the index cannot be read.
     pub fn has_entry(&mut self, state: &State, path: &RepoPath) -> Result<bool> {
         let state = if *state == State::Worktree { &State::Index } else { state };
         Ok(self.stored(state, path.as_bytes())?.is_some())
     }
 
-    /// Reads a file of a state; `None` when there is none, or when it is no regular file.
+    /// Reads a file of a state, or returns `None` if there is no regular file.
     ///
-    /// A link is never followed, a pipe or device never opened.
+    /// Never follows a link, and never opens a pipe or a device.
     ///
     /// # Errors
-    /// Usage, when the file is larger than `max` bytes; incomplete, when it cannot be read.
+    /// Usage, if the file is larger than `max` bytes; incomplete, if it cannot be read.
     pub fn read(&mut self, state: &State, path: &RepoPath, max: usize) -> Result<Option<Vec<u8>>> {
         let name = path.as_bytes();
         if *state == State::Worktree {
@@ -152,7 +153,7 @@ impl<'r> Reader<'r> {
         }
         let found = self.stored(state, name)?;
         let Some((Some(FileMode::Regular | FileMode::Executable), id)) = found else { return Ok(None) };
-        // Look at the size first: the object may be anything.
+        // Check the size first: the object may be of any type.
         if let Ok(header) = self.repo.find_header(id)
             && header.size() > max as u64
         {
@@ -163,11 +164,11 @@ impl<'r> Reader<'r> {
         Ok(Some(bytes))
     }
 
-    /// Returns the ID of the blob that a state has at a path; of a worktree file, the ID that git would give it. `None` if
-    /// there is no regular file.
+    /// Returns the ID of the blob that a state has at a path; for a worktree file, the ID that git would give it.
+    /// Returns `None` if there is no regular file.
     ///
     /// # Errors
-    /// Incomplete, when it cannot be read.
+    /// Incomplete, if it cannot be read.
     pub fn blob(&mut self, state: &State, path: &RepoPath) -> Result<Option<ObjectId>> {
         let Some(mode @ (FileMode::Regular | FileMode::Executable)) = self.mode(state, path)? else { return Ok(None) };
         if *state != State::Worktree {
@@ -180,16 +181,16 @@ impl<'r> Reader<'r> {
         Ok(Some(own(&worktree::hash(&self.repo, &bytes)?)))
     }
 
-    /// Returns true if two states have the very same at a path, be it a file, a folder or nothing. No content is read;
-    /// the worktree has nothing.
+    /// Returns true if two states have the same entry at a path, or both have none. Reads no content. The worktree
+    /// counts as having none.
     ///
     /// # Errors
-    /// Incomplete, when a tree is missing or corrupt.
+    /// Incomplete, if a tree is missing or corrupt.
     pub fn is_same(&self, one: &State, other: &State, path: &RepoPath) -> Result<bool> {
         Ok(self.stored(one, path.as_bytes())? == self.stored(other, path.as_bytes())?)
     }
 
-    /// Returns what a path is in a state: its mode, with the target of a link; `None` when nothing is there.
+    /// Returns the mode of a path in a state, or `None` if nothing is there.
     pub fn mode(&mut self, state: &State, path: &RepoPath) -> Result<Option<FileMode>> {
         let name = path.as_bytes();
         if *state == State::Worktree {
@@ -204,7 +205,7 @@ impl<'r> Reader<'r> {
         Ok(self.stored(state, name)?.and_then(|(mode, _)| mode))
     }
 
-    /// Returns the type of a path in a state. No link is followed.
+    /// Returns the type of a path in a state. Does not follow links.
     ///
     /// # Errors
     /// Incomplete: the tree, the index or the folder cannot be read.
@@ -235,10 +236,10 @@ impl<'r> Reader<'r> {
         Ok(self.owner.index()?.prefixed_entries(prefix.as_slice().into()).is_some_and(|all| !all.is_empty()))
     }
 
-    /// Returns the target of the link at a path of a state, as it is written; `None` where there is no link.
+    /// Returns the target of the link at a path of a state, unresolved, or `None` if there is no link.
     ///
     /// # Errors
-    /// Incomplete, when it cannot be read.
+    /// Incomplete, if it cannot be read.
     pub fn target(&mut self, state: &State, path: &RepoPath) -> Result<Option<Vec<u8>>> {
         let name = path.as_bytes();
         if *state == State::Worktree {
@@ -250,11 +251,11 @@ impl<'r> Reader<'r> {
         Ok(Some(bytes))
     }
 
-    /// Lists the regular files below a folder of a state, at most `max` of them; the whole state for an empty path.
-    /// The second part is true where there are more.
+    /// Lists the regular files below a folder of a state, at most `max`; an empty path means the whole state. The flag
+    /// is true if there are more.
     ///
     /// # Errors
-    /// Incomplete, when a tree is missing or corrupt.
+    /// Incomplete, if a tree is missing or corrupt.
     pub fn below(&mut self, state: &State, folder: &RepoPath, max: usize) -> Result<(Vec<RepoPath>, bool)> {
         let name = folder.as_bytes();
         if let State::Commit { tree, .. } = state
@@ -272,19 +273,19 @@ impl<'r> Reader<'r> {
         Ok((files, more))
     }
 
-    /// Returns what `linguist-generated` says of a path, in the attribute files of a state; `None`: nothing.
+    /// Returns `linguist-generated` of a path by the attribute files of a state, or `None` if it is not set.
     ///
     /// # Errors
-    /// Incomplete, when an attribute file cannot be read.
+    /// Incomplete, if an attribute file cannot be read.
     pub fn generated(&mut self, state: &State, path: &RepoPath) -> Result<Option<bool>> {
         Ok(self.marks(state, path)?.generated)
     }
 
-    /// Returns the commit that brought the version of a path that `from` has; `None` if `from` has no such file, or if
-    /// `most` commits were read before. A merge that has the version of one of its parents did not bring it.
+    /// Returns the commit that introduced the version of a path at `from`. Returns `None` if `from` has no such file,
+    /// or after `most` commits. A merge whose version equals that of a parent did not introduce it.
     ///
     /// # Errors
-    /// Incomplete, when a shallow clone lacks a parent, or an object cannot be read.
+    /// Incomplete, if a shallow clone lacks a parent, or an object cannot be read.
     pub fn last_edit(&mut self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<Edit>> {
         revision::last_edit(&self.repo, from, path.as_bytes(), most)
     }
@@ -292,7 +293,7 @@ impl<'r> Reader<'r> {
     /// Returns the message of a commit, at most `max` bytes of it.
     ///
     /// # Errors
-    /// Incomplete, when the commit cannot be read.
+    /// Incomplete, if the commit cannot be read.
     pub fn message(&mut self, commit: ObjectId, max: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         tree::load(&self.repo, &gix_id(&commit), gix::objs::Kind::Commit, &mut bytes)?;
@@ -302,30 +303,30 @@ impl<'r> Reader<'r> {
         Ok(bytes[start..end].to_vec())
     }
 
-    /// Returns the commits between two states, oldest first; none where one of them is no commit.
+    /// Returns the commits between two states, oldest first; none if one of them is not a commit.
     ///
     /// # Errors
-    /// Incomplete, when the history cannot be walked.
+    /// Incomplete, if the history cannot be read.
     pub fn between(&mut self, base: &State, head: &State) -> Result<Vec<ObjectId>> {
         let Some(tip) = head.commit() else { return Ok(Vec::new()) };
         let hidden = match base {
             State::Commit { commit, .. } => vec![*commit],
-            // A root commit, or the first push of a history: the commit alone is enough to tell of.
+            // A root commit, or the first push of a history: the commit itself is sufficient.
             State::Empty => return Ok(vec![tip]),
             State::Index | State::Worktree => return Ok(Vec::new()),
         };
         revision::walk(&self.repo, tip, &hidden)
     }
 
-    /// Returns a commit and its ancestors, newest first, at most `most`. A history that cannot be read further ends there.
+    /// Returns a commit and its ancestors, newest first, at most `most`. Stops where the history cannot be read.
     pub fn history(&mut self, tip: ObjectId, most: usize) -> Vec<ObjectId> {
         revision::newest(&self.repo, tip, most)
     }
 
-    /// Lists the files that lie directly in a folder of a state, by name, links and the like included; none where there is no such folder.
+    /// Lists the entries directly in a folder of a state by name, including links; none if there is no such folder.
     ///
     /// # Errors
-    /// Incomplete, when the folder cannot be read.
+    /// Incomplete, if the folder cannot be read.
     pub fn list(&mut self, state: &State, folder: &RepoPath) -> Result<Vec<RepoPath>> {
         let name = folder.as_bytes();
         let inside = |file: &[u8]| [name, b"/", file].concat();
@@ -359,12 +360,11 @@ impl<'r> Reader<'r> {
         Ok(found.into_iter().map(RepoPath::new).collect())
     }
 
-    /// Lists the regular files of a whole state, in git's order: what may be read, links and submodules not
-    /// among it. In the worktree that is what git tracks and is still there. At most `max`; the second part
-    /// tells whether there are more.
+    /// Lists the regular files of a whole state in git's order, without links and submodules, at most `max`. For the
+    /// worktree, these are the tracked files that still exist. The flag is true if there are more.
     ///
     /// # Errors
-    /// Incomplete, when a tree is missing or corrupt.
+    /// Incomplete, if a tree is missing or corrupt.
     pub fn files(&mut self, state: &State, max: usize) -> Result<(Vec<RepoPath>, bool)> {
         let mut out = Vec::new();
         match state {
@@ -377,7 +377,7 @@ impl<'r> Reader<'r> {
         Ok((out.into_iter().map(RepoPath::new).collect(), more))
     }
 
-    /// Lists the regular files that the index names; of the worktree, those that still are some.
+    /// Lists the regular files of the index; for the worktree, only those that still are regular files.
     fn indexed(&mut self, in_worktree: bool, max: usize, out: &mut Vec<Vec<u8>>) -> Result<()> {
         use gix::index::entry::Flags;
         let index = self.owner.index()?;
@@ -391,7 +391,7 @@ impl<'r> Reader<'r> {
                 continue;
             }
             let Some(mode) = super::staged::mode_of(e.mode) else {
-                // A sparse index keeps whole folders as trees, none of which is in the worktree.
+                // A sparse index has whole folders as trees. They are not in the worktree.
                 if !in_worktree {
                     tree::files(&self.repo, e.id, path.to_vec(), max, out)?;
                 }
@@ -399,7 +399,7 @@ impl<'r> Reader<'r> {
             };
             let is_file = match in_worktree {
                 false => matches!(mode, FileMode::Regular | FileMode::Executable),
-                // What cannot be looked at cannot be read either.
+                // A path without readable metadata cannot be read either.
                 true => {
                     matches!(self.content()?.files().stat(path), Ok(Some(s)) if matches!(s.kind, Kind::File { .. }))
                 }
@@ -411,8 +411,8 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Lists the regular files that git tracks and that a sparse checkout left out of the worktree, at most `max`. The
-    /// worktree has them as the index does.
+    /// Lists the tracked regular files that a sparse checkout omits from the worktree, at most `max`. The worktree has
+    /// them as the index does.
     ///
     /// # Errors
     /// Incomplete: the index or a tree is missing or corrupt.
@@ -441,13 +441,13 @@ impl<'r> Reader<'r> {
         Ok(out.into_iter().map(RepoPath::new).collect())
     }
 
-    /// Returns true if git tracks a path: whether the index has it.
+    /// Returns true if git tracks a path, that is, the index has it.
     pub fn is_tracked(&mut self, path: &RepoPath) -> Result<bool> {
         Ok(self.in_index(path.as_bytes())?.is_some())
     }
 
-    /// Returns true if a `.gitignore` that git tracks, and was not told to overlook, ignores a path that is not in
-    /// the index: not a file of this machine alone, such as `info/exclude`.
+    /// Returns true if a tracked `.gitignore` (not flagged `assume-unchanged` or `skip-worktree`) ignores a path that
+    /// is not in the index. Files of this machine alone, such as `info/exclude`, do not count.
     ///
     /// # Errors
     /// Usage: a `.gitignore` is not a regular file, or is too large. Incomplete: one cannot be read.
@@ -474,7 +474,7 @@ impl<'r> Reader<'r> {
         Ok(tracked.is_some_and(|e| !e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)))
     }
 
-    /// Finds what git has stored at a path of a state; nothing of the worktree. A folder has no mode.
+    /// Finds the entry that git has stored at a path of a state; none for the worktree. A folder has no mode.
     fn stored(&self, state: &State, name: &[u8]) -> Result<Option<(Option<FileMode>, gix::ObjectId)>> {
         match state {
             State::Empty | State::Worktree => Ok(None),
@@ -488,7 +488,7 @@ impl<'r> Reader<'r> {
         if let Some(e) = index.entry_by_path(name.into()) {
             return Ok(Some((super::staged::mode_of(e.mode), e.id)));
         }
-        // A sparse index keeps whole folders as trees.
+        // A sparse index has whole folders as trees.
         for end in memchr::memrchr_iter(b'/', name) {
             if let Some(e) = index.entry_by_path(name[..=end].into()) {
                 return tree::find(&self.repo, e.id, &name[end + 1..]);
@@ -505,7 +505,7 @@ impl<'r> Reader<'r> {
         Ok(bytes)
     }
 
-    /// Reads a worktree file, or takes what was read when it was compared, and fills in its id.
+    /// Reads a worktree file, or uses the content from the comparison, and sets its ID.
     fn worktree(&mut self, change: &Change, side: &mut Side) -> Result<Vec<u8>> {
         let kept = change
             .work

@@ -1,32 +1,32 @@
-//! Short names: which references git's rules find under one, and which commits an abbreviated id.
+//! Short names: the references that git's rules find for one, and the commits of an abbreviated ID.
 //!
-//! Git takes the first reference that it finds, and a tag goes before a branch: who can push a tag `origin/main` would
-//! say what `origin/main` is. So a name that means more than one commit is none here.
+//! Git takes the first match, and prefers a tag to a branch: an attacker who can push a tag `origin/main` would control
+//! the meaning of `origin/main`. So a name with more than one commit is rejected here.
 
 use super::{Repo, own};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 
-/// Digits of an abbreviated id from which on it goes into competition with names: as many as git writes.
+/// Digits of an abbreviated ID from which it competes with names: as many as git writes.
 const SHORTEST: usize = 7;
 
-/// One thing that a name may mean.
+/// One meaning of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The full name of a reference, or an object id.
+    /// Full name of a reference, or an object ID.
     pub name: String,
-    /// What it points to, tags followed.
+    /// Object that it points to, after following tags.
     pub id: ObjectId,
 }
 
-/// Returns what stands before the first suffix of a revision: the name of a reference, or an object id.
+/// Returns the part of a revision before its first suffix: the name of a reference, or an object ID.
 fn named(rev: &str) -> &str {
     let ends = [rev.find(['^', '~', ':']), rev.find("@{")];
     &rev[..ends.into_iter().flatten().min().unwrap_or(rev.len())]
 }
 
-/// Returns true if a revision is a short name and nothing else: it has no suffix, and is no full id and no full name.
+/// Returns true if a revision is only a short name: without a suffix, and not a full ID or a full name.
 pub fn is_short(rev: &str) -> bool {
     named(rev) == rev
         && !matches!(rev, "" | "HEAD" | "@")
@@ -34,8 +34,8 @@ pub fn is_short(rev: &str) -> bool {
         && ObjectId::from_hex(rev).is_none()
 }
 
-/// Returns everything that the name in a revision means by git's rules, first what git takes (gitrevisions(7)). Nothing
-/// for HEAD and full object ids, and where no reference has the name. A full name means the one reference.
+/// Returns all meanings of the name in a revision by git's rules, git's choice first (gitrevisions(7)). Returns none
+/// for HEAD and full object IDs, and if no reference has the name. A full name means that one reference.
 ///
 /// # Errors
 /// Incomplete: a reference cannot be read.
@@ -66,24 +66,24 @@ pub(super) fn places(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<
     let is_one = found.len() == 1;
     let end = |id: gix::ObjectId| match local.find_object(id).map(gix::Object::peel_tags_to_end) {
         Ok(Ok(end)) if !is_one => end.id,
-        // Whoever resolves it says what is wrong with it.
+        // The code that resolves it reports the error.
         _ => id,
     };
     Ok(found.into_iter().map(|(name, id)| Place { name, id: own(&end(id)) }).collect())
 }
 
-/// Returns the digits of a name that may be an abbreviated id, also as `git describe` writes it.
+/// Returns the digits of a name that may be an abbreviated ID, including the format of `git describe`.
 fn digits(name: &str) -> Option<&str> {
     let digits = name.rsplit_once("-g").map_or(name, |(_, digits)| digits);
     (digits.len() >= SHORTEST && digits.bytes().all(|b| b.is_ascii_hexdigit())).then_some(digits)
 }
 
-/// Returns true if a name means more than one commit.
+/// Returns true if a name has more than one commit.
 pub fn is_ambiguous(places: &[Place]) -> bool {
     places.iter().any(|p| p.id != places[0].id)
 }
 
-/// Returns the error for a name of several commits. `flag` is the flag before it on the command line: `--base `.
+/// Returns the error for an ambiguous name. `flag` is the flag before it on the command line, such as `--base `.
 pub fn ambiguous(rev: &str, places: &[Place], flag: &str) -> Error {
     let names: Vec<&str> = places.iter().map(|p| p.name.as_str()).collect();
     let meant = ["refs/remotes/", "refs/heads/"].iter().find_map(|p| names.iter().find(|n| n.starts_with(p)));
@@ -94,7 +94,7 @@ pub fn ambiguous(rev: &str, places: &[Place], flag: &str) -> Error {
         .hint_agent(format!("use the full name: {meant}{suffix}"))
 }
 
-/// Returns the commits here whose ids begin with these digits.
+/// Returns the local commits whose IDs begin with these digits.
 ///
 /// # Errors
 /// Incomplete: the objects cannot be listed.

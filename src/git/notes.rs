@@ -1,4 +1,4 @@
-//! Notes: what is said of an object beside it (git-notes(1)). Read in process, written by the git program.
+//! Notes of objects (git-notes(1)). Read in process, written by the git program.
 
 use super::program::Program;
 use super::{Repo, gix_id, own, tree};
@@ -7,14 +7,14 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use std::io::Write as _;
 
-/// Bytes of a note that are read.
+/// Bytes of a note, at most.
 const MOST: usize = 1 << 20;
 
 impl Repo {
-    /// Returns the note of an object below a reference named in full; `None` where there is none.
+    /// Returns the note of an object in the notes reference with this full name, or `None` if there is none.
     ///
     /// # Errors
-    /// Incomplete: there is one and it cannot be read, or it has more than a mebibyte.
+    /// Incomplete: the note cannot be read, or is larger than a mebibyte.
     pub fn note(&self, reference: &str, object: ObjectId) -> Result<Option<Vec<u8>>> {
         match self.refs.find(&self.local(), reference)? {
             Some(commit) => self.note_id(own(&commit), object)?.map(|id| self.note_text(id)).transpose(),
@@ -44,7 +44,7 @@ impl Repo {
         let name = object.to_string();
         let (mut folder, mut rest) = (tree::of_commit(&repo, gix_id(&commit))?, name.as_bytes());
         let mut buf = Vec::new();
-        // With many notes git puts them into folders of two digits, and those again.
+        // With many notes git distributes them to nested folders of two digits.
         loop {
             tree::load(&repo, &folder, gix::objs::Kind::Tree, &mut buf)?;
             let mut entries = tree::Entries::new(&repo, &buf);
@@ -64,10 +64,10 @@ impl Repo {
         }
     }
 
-    /// Sets the note of an object, in place of the one that it has.
+    /// Sets the note of an object, replacing an existing one.
     ///
     /// # Errors
-    /// Usage: there is no git program, or it refuses.
+    /// Usage: git was not found, or it failed.
     pub fn set_note(&self, reference: &str, object: ObjectId, text: &[u8], env: &Env) -> Result<()> {
         let repo = self.local();
         let failed = |e: std::io::Error| Error::incomplete("cannot write the note").caused_by(&e);
@@ -78,17 +78,17 @@ impl Repo {
         git.set_note(reference, &object.to_string(), path, &self.writer(env))
     }
 
-    /// Merges a commit of notes into a reference: where both have a note of an object, their lines are put together,
-    /// sorted, and each is kept once.
+    /// Merges a commit of notes into a reference: if both have a note of an object, their lines are joined, sorted and
+    /// deduplicated.
     ///
     /// # Errors
-    /// Usage: there is no git program, or it refuses.
+    /// Usage: git was not found, or it failed.
     pub fn merge_notes(&self, reference: &str, commit: ObjectId, env: &Env) -> Result<()> {
         let git = Program::find(&self.local(), env, self.worktree())?;
         git.merge_notes(reference, &commit.to_string(), &self.writer(env))
     }
 
-    /// Returns under which name and address notes are written.
+    /// Returns the name and email address of the author of notes.
     fn writer(&self, env: &Env) -> (String, String) {
         let (name, email) = self.identity();
         let or = |given: Option<String>, variable: &str, or: &str| {

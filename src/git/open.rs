@@ -1,4 +1,4 @@
-//! Finding and opening a repository, with git's own caution.
+//! Discovers and opens a repository, with git's own safety checks.
 
 use super::{Repo, guard, refs};
 use crate::env::Env;
@@ -8,16 +8,16 @@ use gix::discover::upwards;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Bytes that an object may have; what is larger is not reviewed, and said.
+/// Bytes of an object, at most; larger ones are reported and not reviewed.
 const MAX_OBJECT: usize = 1 << 30;
 
-/// Opens the repository that `dir` lies in. See [`Repo::open`].
+/// Opens the repository that contains `dir`. See [`Repo::open`].
 pub(super) fn open(dir: &Path, env: &Env) -> Result<Repo> {
     open_with(dir, env, &options())
 }
 
-/// Opens a repository whose history ends where a file says, not where its own does: the file of commits without
-/// parents that git calls `shallow`. None: it ends nowhere. See [`super::Fetched`].
+/// Opens a repository with another list of shallow commits than its own: the file that git calls `shallow`. If the file
+/// does not exist, the history is complete. See [`super::Fetched`].
 pub(super) fn open_cut_off_at(dir: &Path, env: &Env, shallow: &Path) -> Result<Repo> {
     let Some(shallow) = shallow.to_str() else {
         return Err(Error::usage(format!("the path {} is not UTF-8", shallow.display())));
@@ -56,9 +56,9 @@ fn open_with(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<Repo
     Ok(Repo { sync: repo.into_sync(), worktree, index_path, index: OnceLock::new(), head: OnceLock::new(), refs })
 }
 
-/// Opens the repository that `dir` lies in, if it lies in one. See [`Repo::find`].
+/// Opens the repository that contains `dir`, if there is one. See [`Repo::find`].
 pub(super) fn find(dir: &Path, env: &Env) -> Result<Option<Repo>> {
-    // Only the plain absence of a repository is no error: a damaged one, or somebody else's, is not absent.
+    // Only a missing repository is not an error. A damaged one, or one of another user, is not missing.
     let from = env.dir.join(dir);
     let above = || real(&from).ancestors().any(|a| a.join(".git").symlink_metadata().is_ok());
     match open(dir, env) {
@@ -67,7 +67,7 @@ pub(super) fn find(dir: &Path, env: &Env) -> Result<Option<Repo>> {
     }
 }
 
-/// What every repository is opened with.
+/// Returns the options with which every repository is opened.
 fn options() -> gix::open::Options {
     overridden([])
 }
@@ -76,7 +76,7 @@ fn overridden(further: impl IntoIterator<Item = String>) -> gix::open::Options {
     let always = [
         // Replacement objects would let a local reference decide which content is reviewed.
         "core.useReplaceRefs=false".to_owned(),
-        // What an object says of its size is not believed beyond this.
+        // An object's declared size is not trusted beyond this.
         format!("gitoxide.objects.allocLimit={MAX_OBJECT}"),
     ];
     gix::open::Options::default().config_overrides(always.into_iter().chain(further))
@@ -121,8 +121,8 @@ fn is_inside_dot_git(git_dir: &Path) -> bool {
     parts.windows(2).any(|w| w[0] == ".git" && (w[1] == "worktrees" || w[1] == "modules"))
 }
 
-/// Returns the worktree that the environment names: `GIT_WORK_TREE`, or, as git has it when only
-/// `GIT_DIR` is set, the current folder.
+/// Returns the worktree that the environment specifies: `GIT_WORK_TREE`, or the current folder if only `GIT_DIR` is
+/// set, as in git.
 fn worktree_of_env(dir: &Path, env: &Env, named: bool, repo: &gix::Repository) -> Option<PathBuf> {
     if let Some(top) = env.os("GIT_WORK_TREE") {
         return Some(dir.join(top));
@@ -147,14 +147,14 @@ fn foreign(path: &Path) -> Error {
         .hint_agent("ask the user to trust this repository: git's safe.directory")
 }
 
-/// Opens the repository of a submodule's worktree; `None` where it is not checked out.
+/// Opens the repository of a submodule's worktree, or returns `None` if it is not checked out.
 pub(super) fn nested(top: &Path) -> Result<Option<Repo>> {
     let path = top.join(".git");
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     guard::check_git_dir(&path, None)?;
-    // The environment of a hook speaks of the outer repository.
+    // In a hook, the environment describes the outer repository.
     let mut permissions = gix::open::Permissions::default();
     permissions.env.git_prefix = gix::sec::Permission::Deny;
     let repo = gix::ThreadSafeRepository::open_opts(&path, options().open_path_as_is(true).permissions(permissions))

@@ -1,8 +1,8 @@
-//! The one way to the `git` program.
+//! Runs the `git` program.
 //!
-//! It is used only where reading in process cannot do the work, and never lets the repository choose
-//! what runs: an absolute path outside the repository, no shell, an environment of a few names, every
-//! configuration key that names a program overridden, and a deadline.
+//! Used only for work that cannot be done in process. The repository cannot choose the program: the path is absolute
+//! and outside the repository, there is no shell, the environment has a few variables, every configuration key for a
+//! program is overridden, and there is a time limit.
 
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a call may take.
+/// Time limit of a call.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// Bytes of an answer that are read.
 const MAX_ANSWER: u64 = 64 << 20;
 
-/// What is passed on of the environment.
+/// Environment variables that are passed on.
 const PASSED: &[&str] = &["HOME", "XDG_CONFIG_HOME", "TMPDIR", "USER", "LOGNAME", "SystemRoot", "USERPROFILE"];
 
-/// What is set.
+/// Environment variables that are set.
 const SET: &[(&str, &str)] = &[
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -31,7 +31,7 @@ const SET: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
 ];
 
-/// Configuration that outranks the repository's.
+/// Configuration that overrides the repository's.
 const PINNED: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -47,13 +47,13 @@ const PINNED: &[&str] = &[
     "color.ui=never",
 ];
 
-/// The `git` program, with what it needs to be called for one repository.
+/// The `git` program and the arguments for one repository.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
     git_dir: PathBuf,
     env: Vec<(OsString, OsString)>,
-    /// `-c` values, the pinned ones and one set for each filter driver.
+    /// `-c` values: the pinned ones, and one set for each filter driver.
     config: Vec<OsString>,
     hash: gix::hash::Kind,
 }
@@ -62,7 +62,7 @@ impl Program {
     /// Finds git in `PATH`.
     ///
     /// # Errors
-    /// Usage, when there is none outside the repository.
+    /// Usage, if there is none outside the repository.
     pub(super) fn find(repo: &gix::Repository, env: &Env, worktree: Option<&Path>) -> Result<Self> {
         let real = |p: &Path| std::fs::canonicalize(p).ok();
         let git_dir = real(repo.git_dir()).unwrap_or_else(|| repo.git_dir().to_owned());
@@ -99,7 +99,7 @@ impl Program {
             .hint(format!("install git {}.{} or newer", least.0, least.1)))
     }
 
-    /// Returns the commit of a revision; `None` if there is none.
+    /// Returns the commit of a revision, or `None` if it does not exist.
     pub(super) fn commit(&self, rev: &str) -> Result<Option<gix::ObjectId>> {
         let answer =
             self.run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{rev}^{{commit}}")])?;
@@ -113,13 +113,13 @@ impl Program {
         Ok((answer.ok && !name.is_empty()).then_some(name))
     }
 
-    /// Returns true if there is a reference of that full name, readable or not.
+    /// Returns true if a reference with that full name exists, even if it cannot be read.
     pub(super) fn has_reference(&self, name: &str) -> Result<bool> {
-        // 0: there is, 2: there is none, anything else: it could not be looked up.
+        // Exit code 0: exists; 2: does not exist; others: the lookup failed.
         Ok(self.run(&["show-ref", "--exists", "--end-of-options", name])?.code != Some(2))
     }
 
-    /// Returns what the references below a prefix point to, tags followed.
+    /// Returns the objects of the references below a prefix, following tags.
     pub(super) fn tips(&self, prefix: &str) -> Result<Vec<gix::ObjectId>> {
         let answer = self.run(&["for-each-ref", "--format=%(objectname)", "--end-of-options", prefix])?;
         if !answer.ok {
@@ -128,7 +128,7 @@ impl Program {
         Ok(answer.stdout.split(|b| *b == b'\n').filter_map(|line| self.id(line)).collect())
     }
 
-    /// Returns those of some references, named in full, that are there, in the order of the names.
+    /// Returns the references of these full names that exist, in the order of the names.
     pub(super) fn exact(&self, names: &[&str]) -> Result<Vec<(String, gix::ObjectId)>> {
         let args = ["for-each-ref", "--format=%(objectname) %(refname)", "--end-of-options"];
         let answer = self.run(&[&args[..], names].concat())?;
@@ -167,7 +167,7 @@ impl Program {
         Err(Error::usage(format!("git failed to merge {commit} into {reference}")))
     }
 
-    /// Takes a full object id, and nothing else.
+    /// Parses a full object ID.
     fn id(&self, text: &[u8]) -> Option<gix::ObjectId> {
         gix::ObjectId::from_hex(text.trim_ascii()).ok().filter(|id| id.kind() == self.hash)
     }
@@ -176,7 +176,7 @@ impl Program {
         let failed = |e: std::io::Error| Error::usage(format!("cannot run {}", self.path.display())).caused_by(&e);
         let mut command = Command::new(&self.path);
         command.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
-        // Git looks for its own parts beside itself, not in PATH.
+        // Git finds its own parts relative to its executable, not in PATH.
         command.arg("--git-dir").arg(&self.git_dir).arg("--no-pager").arg("--literal-pathspecs");
         for value in &self.config {
             command.arg("-c").arg(value);
@@ -195,7 +195,7 @@ impl Program {
                 break status;
             }
             if start.elapsed() > DEADLINE {
-                // It may have ended in between.
+                // The process may have ended meanwhile.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(Error::incomplete(format!(
@@ -215,7 +215,7 @@ impl Program {
     }
 }
 
-/// Finds git in the absolute folders of `PATH`, outside of the given ones.
+/// Finds git in the absolute folders of `PATH`, outside of the given folders.
 pub(super) fn locate(env: &Env, inside: &[PathBuf]) -> Option<PathBuf> {
     let name = format!("git{}", std::env::consts::EXE_SUFFIX);
     env.path()
@@ -225,7 +225,7 @@ pub(super) fn locate(env: &Env, inside: &[PathBuf]) -> Option<PathBuf> {
         .find(|p| is_program(p) && !inside.iter().any(|top| p.starts_with(top)))
 }
 
-/// Reads `git version 2.45.1`; what cannot be read is 0.
+/// Parses `git version 2.45.1`; parts that cannot be parsed are 0.
 pub(super) fn version(text: &str) -> (u32, u32) {
     let number = text.strip_prefix("git version ").unwrap_or(text);
     let mut parts = number.split('.').map(|p| p.parse::<u32>().unwrap_or(0));
@@ -234,7 +234,7 @@ pub(super) fn version(text: &str) -> (u32, u32) {
 
 struct Answer {
     ok: bool,
-    /// `None` where a signal ended it.
+    /// `None` if a signal ended the process.
     code: Option<i32>,
     stdout: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! How far what is in a clone reaches: where the history is cut off, and which objects were left out on purpose.
+//! The limits of a clone: truncated history, and objects that were omitted on purpose.
 
 use super::{Branch, FileMode, Repo, State, gix_id, names, own, revision, tree};
 use crate::diff::{ObjectId, RepoPath};
@@ -7,14 +7,14 @@ use std::collections::HashSet;
 
 /// Whether two commits have a merge base that more history cannot change.
 pub(super) enum Joined {
-    /// At the best common ancestors, of which there is at least one. Several where histories cross.
+    /// The best common ancestors, at least one. Several if histories cross.
     At(Vec<ObjectId>),
     Never,
-    /// Some of the history that decides is cut off.
+    /// The history that decides is truncated.
     Perhaps,
 }
 
-/// Looks for the merge base, and for a place where the history is cut off between it and the two.
+/// Finds the merge bases of two commits, and whether the history between is truncated.
 pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Joined> {
     let local = repo.local();
     let bases = revision::merge_bases(&local, one, &[other])?;
@@ -22,8 +22,8 @@ pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Join
     if bases.is_empty() {
         return Ok(if is_cut { Joined::Perhaps } else { Joined::Never });
     }
-    // The merge base is found among all objects that are here; the walk ends where the clone says that history is cut
-    // off. They agree only where no such place lies between.
+    // The merge base is computed from all local objects, but the walk stops at the clone's shallow commits. The two
+    // agree only if no shallow commit is between.
     for (tip, hidden) in [(one, other), (other, one)] {
         if is_cut && is_cut_off(&local, &revision::walk(&local, tip, &[hidden])?)? {
             return Ok(Joined::Perhaps);
@@ -32,16 +32,16 @@ pub(super) fn joined(repo: &Repo, one: ObjectId, other: ObjectId) -> Result<Join
     Ok(Joined::At(bases))
 }
 
-/// Returns true if a shallow clone left out parents of one of these commits.
+/// Returns true if a shallow clone omits parents of one of these commits.
 ///
 /// # Errors
-/// Incomplete: the list of such commits cannot be read.
+/// Incomplete: the list of shallow commits cannot be read.
 pub(super) fn is_cut_off(local: &gix::Repository, commits: &[ObjectId]) -> Result<bool> {
     let cut = cut_off(local)?.unwrap_or_default();
     Ok(!cut.is_empty() && commits.iter().any(|id| cut.contains(&gix_id(id))))
 }
 
-/// Returns the commits whose parents a shallow clone left out.
+/// Returns the commits whose parents a shallow clone omits.
 fn cut_off(local: &gix::Repository) -> Result<Option<Vec<gix::ObjectId>>> {
     let failed = |e: gix::Error| Error::incomplete("cannot read the list of shallow commits").caused_by(&e);
     Ok(local.shallow_commits().map_err(failed)?.map(|cut| cut.iter().copied().collect()))
@@ -56,7 +56,7 @@ pub(super) fn is_partial(local: &gix::Repository) -> bool {
 }
 
 impl Repo {
-    /// Returns true if the history between two commits and their merge base is all here.
+    /// Returns true if the history between two commits and their merge base is complete.
     ///
     /// # Errors
     /// Incomplete: the history cannot be read.
@@ -64,23 +64,24 @@ impl Repo {
         Ok(!matches!(joined(self, one, other)?, Joined::Perhaps))
     }
 
-    /// Returns true if the history is cut off somewhere.
+    /// Returns true if the history is truncated somewhere.
     pub fn is_shallow(&self) -> bool {
         self.local().is_shallow().unwrap_or(false)
     }
 
-    /// Returns true if objects were left out on purpose, to be got when they are needed.
+    /// Returns true if objects were omitted on purpose, to be fetched on demand.
     pub fn is_partial(&self) -> bool {
         is_partial(&self.local())
     }
 
-    /// Returns true if an object is here.
+    /// Returns true if the clone has an object.
     pub fn has(&self, id: ObjectId) -> bool {
         let local = self.local();
         gix_id(&id).kind() == local.object_hash() && local.has_object(gix_id(&id))
     }
 
-    /// Finds the one commit here whose id begins with these digits; `None` where there is none, or more than one.
+    /// Finds the only local commit whose ID begins with these digits. Returns `None` if there is none, or more than
+    /// one.
     ///
     /// # Errors
     /// Incomplete: the objects cannot be listed.
@@ -89,7 +90,7 @@ impl Repo {
         Ok(found.first().map(|id| own(id)).filter(|_| found.len() == 1))
     }
 
-    /// Finds the one commit whose id begins with these digits in the history of another one, itself included.
+    /// Finds the only commit whose ID begins with these digits in the history of `tip`, including `tip`.
     ///
     /// # Errors
     /// Incomplete: the history cannot be read.
@@ -99,10 +100,10 @@ impl Repo {
         Ok(found.first().copied().filter(|_| found.len() == 1))
     }
 
-    /// A head against nothing: everything in it is new.
+    /// Compares a head with the empty state: everything in it is new.
     ///
     /// # Errors
-    /// Incomplete: the history is cut off before it begins.
+    /// Incomplete: the history is truncated before its first commit.
     pub fn from_the_beginning(&self, head: ObjectId) -> Result<Branch> {
         let local = self.local();
         let commits = revision::walk(&local, head, &[])?;
@@ -120,9 +121,9 @@ impl Repo {
         })
     }
 
-    /// Returns the contents that a review of what `head` brings would read and that are not here: of the net change,
-    /// of each commit, and of the files at the top of the trees of head, merge base and base, where policies and
-    /// conventions lie. `base`: as of the merge base with it; `None`: everything is new.
+    /// Returns the missing contents that a review of `head` would read: of the net change, of each commit, and of the
+    /// files at the top of the trees of head, merge base and base, where policies and conventions are. `base` is the
+    /// base to compare with; with `None`, everything is new.
     ///
     /// # Errors
     /// Incomplete: commits or trees are missing too.
@@ -145,7 +146,7 @@ impl Repo {
         }
         let halves = pairs.iter().flat_map(|p| [&p.old, &p.new]).flatten();
         let mut ids: Vec<gix::ObjectId> = halves.filter(|h| h.mode != FileMode::Submodule).map(|h| h.id).collect();
-        // The branch's own, which may have moved on, may be the stricter one.
+        // The policy on the base's tip, which may be newer than the merge base, may be stricter.
         let tip = base.map(tree_of).transpose()?;
         for top in from_tree.into_iter().chain([tree_of(head)?]).chain(tip) {
             let failed = |e: gix::Error| super::unreadable(&local, &top, Some(&e));
@@ -158,7 +159,7 @@ impl Repo {
         Ok(ids.iter().map(|id| own(id)).collect())
     }
 
-    /// Returns the files directly in these folders of a commit that are not here.
+    /// Returns the missing files directly in these folders of a commit.
     ///
     /// # Errors
     /// Incomplete: commits or trees are missing.

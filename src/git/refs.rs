@@ -1,5 +1,5 @@
-//! References. Read in process where they are files; a repository that keeps them in a `reftable` is
-//! asked through the `git` program, which is the only thing it is asked.
+//! References. Read in process if they are files. The `git` program is used only for repositories that store them in a
+//! `reftable`.
 
 use super::guard;
 use super::program::Program;
@@ -7,14 +7,14 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use std::path::Path;
 
-/// How the references of a repository are read.
+/// The method of reading the references of a repository.
 #[derive(Debug)]
 pub(super) enum Refs {
     Files,
     Program(Program),
 }
 
-/// The git that reads reftables.
+/// The first git version that reads reftables.
 const REFTABLE_SINCE: (u32, u32) = (2, 45);
 
 impl Refs {
@@ -31,7 +31,7 @@ impl Refs {
         }
     }
 
-    /// Returns the commit that HEAD names; `None` before the first commit.
+    /// Returns the commit of HEAD, or `None` before the first commit.
     pub(super) fn head(&self, repo: &gix::Repository) -> Result<Option<gix::ObjectId>> {
         match self {
             Self::Files => {
@@ -46,7 +46,7 @@ impl Refs {
         }
     }
 
-    /// Returns the commit that a revision names; `None` for a revision that names nothing.
+    /// Returns the commit of a revision, or `None` if it does not exist.
     pub(super) fn resolve(&self, repo: &gix::Repository, rev: &str) -> Result<Option<gix::ObjectId>> {
         let Self::Files = self else {
             let Self::Program(git) = self else { return Ok(None) };
@@ -70,7 +70,7 @@ impl Refs {
         peel(repo, id.detach(), rev).map(Some)
     }
 
-    /// Returns the branch that HEAD is on, in full (`refs/heads/…`); `None` where it is on none.
+    /// Returns the full name of the current branch (`refs/heads/…`), or `None` if HEAD is detached.
     pub(super) fn branch(&self, repo: &gix::Repository) -> Result<Option<String>> {
         match self {
             Self::Files => {
@@ -81,11 +81,11 @@ impl Refs {
         }
     }
 
-    /// Returns the commit of a reference named in full; `None` where there is none, or where it is the name
-    /// of another that is not there.
+    /// Returns the commit of the reference with this full name. Returns `None` if it does not exist, or is symbolic and
+    /// its target does not exist.
     ///
     /// # Errors
-    /// Incomplete, when there is one and it cannot be read: that is another thing than none.
+    /// Incomplete, if it exists and cannot be read, which differs from a missing one.
     pub(super) fn find(&self, repo: &gix::Repository, name: &str) -> Result<Option<gix::ObjectId>> {
         match self {
             Self::Files => match read(repo, name)? {
@@ -93,7 +93,7 @@ impl Refs {
                 None => Ok(None),
             },
             Self::Program(git) => {
-                // It takes what is no full name for a short one.
+                // Git resolves an invalid full name as a short name.
                 let found = git.commit(name)?.filter(|_| git.has_reference(name).unwrap_or(false));
                 if found.is_none() && git.has_reference(name)? && git.symbolic(name)?.is_none() {
                     return Err(broken(name));
@@ -103,17 +103,17 @@ impl Refs {
         }
     }
 
-    /// Returns those of some references, named in full, that are there, and the objects that they point to.
+    /// Returns the references of these full names that exist, and their objects.
     ///
     /// # Errors
-    /// Incomplete, when one of them cannot be read.
+    /// Incomplete, if one of them cannot be read.
     pub(super) fn exact(&self, repo: &gix::Repository, names: &[String]) -> Result<Vec<(String, gix::ObjectId)>> {
         let mut found = Vec::new();
         match self {
             Self::Files => {
                 for name in names {
                     let r = match read(repo, name) {
-                        // What lies beside HEAD need not be a reference.
+                        // A file in the git directory next to HEAD need not be a reference.
                         Err(_) if !name.starts_with("refs/") => None,
                         r => r?,
                     };
@@ -135,7 +135,7 @@ impl Refs {
     /// Returns the reference that a symbolic one points to.
     ///
     /// # Errors
-    /// Incomplete, when it cannot be read.
+    /// Incomplete, if it cannot be read.
     pub(super) fn symbolic(&self, repo: &gix::Repository, name: &str) -> Result<Option<String>> {
         match self {
             Self::Files => {
@@ -146,10 +146,10 @@ impl Refs {
         }
     }
 
-    /// Returns the commits that the references below a prefix (`refs/remotes/`) point to.
+    /// Returns the commits of the references below a prefix (`refs/remotes/`).
     ///
     /// # Errors
-    /// Incomplete, when one of them cannot be read.
+    /// Incomplete, if one of them cannot be read.
     pub(super) fn tips(&self, repo: &gix::Repository, prefix: &str) -> Result<Vec<gix::ObjectId>> {
         let mut tips = Vec::new();
         match self {
@@ -178,19 +178,19 @@ impl Refs {
     }
 }
 
-/// Symbolic references that are followed one after the other, as many as git follows.
+/// Depth of symbolic references, at most; as git.
 const MAX_LINKS: usize = 5;
 
-/// Reads a reference named in full; `None` where there is none, or where nothing can have this name.
+/// Reads the reference with this full name. Returns `None` if it does not exist, or the name is invalid.
 fn read<'r>(repo: &'r gix::Repository, name: &str) -> Result<Option<gix::Reference<'r>>> {
     let Ok(full) = gix::refs::FullName::try_from(name) else { return Ok(None) };
     guard::check_reference(repo, name)?;
     let found = repo.try_find_reference(full.as_ref().as_partial_name()).map_err(|e| broken(name).caused_by(&e))?;
-    // What is no full name was looked for as a short one.
+    // gix resolves an invalid full name as a short name.
     Ok(found.filter(|r| r.name().as_bstr() == name))
 }
 
-/// Returns the object that a reference points to; `None` where it names a reference that is not there.
+/// Returns the object of a reference, or `None` if its target does not exist.
 fn target(repo: &gix::Repository, r: &gix::Reference<'_>) -> Result<Option<gix::ObjectId>> {
     let name = r.name().as_bstr().to_string();
     let mut target = r.target().into_owned();

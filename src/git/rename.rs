@@ -1,8 +1,8 @@
-//! Which additions are renames, by git's own scoring.
+//! Detects renames with git's own scoring.
 //!
-//! The constants and the order of the steps are those of git's `diffcore-rename.c` and
-//! `diffcore-delta.c` at their defaults (renames at 50 %, no copies, `diff.renameLimit` 1000), because
-//! a rename that git shows as one must be one here. What a repository configures is not asked.
+//! The constants and the order of the steps are those of git's `diffcore-rename.c` and `diffcore-delta.c` at their
+//! defaults (renames at 50 %, no copies, `diff.renameLimit` 1000), because a rename in git's output must be one here.
+//! The repository's configuration is ignored.
 
 use super::worktree::Worktree;
 use super::{At, Half, Pair, tree};
@@ -12,13 +12,13 @@ use std::collections::HashMap;
 
 const MAX_SCORE: u64 = 60_000;
 const MIN_SCORE: u64 = 30_000;
-/// For files that alone keep their name: half way between the minimum and equality.
+/// For files whose name is unique: half way between the minimum and equality.
 const MIN_NAME_SCORE: u64 = 45_000;
-/// Sources times targets that are compared at most.
+/// Square root of the number of pairs that are compared, at most.
 const LIMIT: usize = 1000;
-/// Sources that are remembered for each target.
+/// Sources that are kept for each target.
 const CANDIDATES: usize = 4;
-/// Equal contents that are looked through for one with the same name.
+/// Equal contents that are searched for one with the same name.
 const MAX_EQUAL: usize = 100;
 
 /// Returns a score in percent.
@@ -35,7 +35,7 @@ pub(super) fn detect(repo: &gix::Repository, pairs: &mut Vec<Pair>, mut work: Op
     }
     if let Some(work) = work.as_deref_mut() {
         for half in pairs.iter_mut().filter(|p| p.old.is_none()).filter_map(|p| p.new.as_mut()) {
-            // What cannot be read is no rename, and whoever loads it learns why.
+            // A file that cannot be read is not a rename. Loading it reports the error.
             let _ = work.identify(half);
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn detect(repo: &gix::Repository, pairs: &mut Vec<Pair>, mut work: Op
 
 /// A deleted or added file.
 struct File {
-    /// Where its pair is.
+    /// Index of its pair.
     at: usize,
     half: Half,
     size: Option<u64>,
@@ -95,15 +95,15 @@ impl File {
 struct Search<'a, 'w> {
     repo: &'a gix::Repository,
     work: Option<&'a mut Worktree<'w>>,
-    /// Those that are not part of a rename yet, by path.
+    /// Files that are not part of a rename yet, by path.
     old: Vec<File>,
     new: Vec<File>,
-    /// Positions of the deletion and the addition, and the score.
+    /// Indices of the deletion and the addition, and the score.
     found: Vec<(usize, usize, u64)>,
 }
 
 impl Search<'_, '_> {
-    /// Finds additions with the content of a deletion, preferably one of the same name.
+    /// Matches additions with deletions of the same content, preferring the same name.
     fn equal(&mut self) {
         let mut by_id: HashMap<gix::ObjectId, Vec<usize>> = HashMap::new();
         for (i, f) in self.old.iter().enumerate() {
@@ -137,7 +137,7 @@ impl Search<'_, '_> {
         self.drop_used(&used, &taken);
     }
 
-    /// Finds files that moved and alone have their name on both sides.
+    /// Matches files that moved and whose name is unique on both sides.
     fn same_name(&mut self) -> Result<()> {
         let unique = |files: &[File]| {
             let mut names: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
@@ -174,14 +174,14 @@ impl Search<'_, '_> {
         for n in 0..news {
             let mut best: Vec<Candidate> = Vec::with_capacity(CANDIDATES + 1);
             for o in 0..olds {
-                // Poor ones too: which slot they leave decides between equals.
+                // Low scores too: the slot that they free decides between equal candidates.
                 let score = self.score(o, n, MIN_SCORE)?;
                 let candidate = Candidate { score, named: self.old[o].name() == self.new[n].name(), old: o, new: n };
                 if best.len() < CANDIDATES {
                     best.push(candidate);
                     continue;
                 }
-                // The first of the worst gives way, and only to a better one.
+                // The first of the worst candidates is replaced, and only by a better one.
                 let mut worst = 0;
                 for i in 1..best.len() {
                     if best[i].rank() < best[worst].rank() {
@@ -216,8 +216,8 @@ impl Search<'_, '_> {
         self.new.retain(|_| !i.next().is_some_and(|i| taken[i]));
     }
 
-    /// Returns how much of the larger side the two share, of [`MAX_SCORE`]; 0 where it is surely less
-    /// than `min`.
+    /// Returns the share of the larger side that both have in common, as a fraction of [`MAX_SCORE`]; 0 if it is
+    /// certainly less than `min`.
     fn score(&mut self, o: usize, n: usize, min: u64) -> Result<u64> {
         if !self.old[o].is_regular() || !self.new[n].is_regular() {
             return Ok(0);
@@ -283,8 +283,8 @@ impl Candidate {
     }
 }
 
-/// Cuts content into lines, or pieces of 64 bytes, and returns the hash of each kind of piece with the
-/// bytes that it makes up, by hash.
+/// Splits content into lines, or pieces of 64 bytes. Returns the hash of each distinct piece and its total bytes, by
+/// hash.
 fn spans(data: &[u8]) -> Vec<(u32, u32)> {
     const BASE: u32 = 107_927;
     let is_text = memchr::memchr(0, &data[..data.len().min(8000)]).is_none();

@@ -66,7 +66,7 @@ fn check(rev: &str) -> Result<()> {
     Ok(())
 }
 
-/// A commit against a parent. See [`Repo::commit`].
+/// Compares a commit with a parent. See [`Repo::commit`].
 pub(super) fn commit(repo: &gix::Repository, id: ObjectId, parent: Option<u32>) -> Result<Change> {
     let commit = Commit::read(repo, id)?;
     let count = commit.parents.len();
@@ -88,7 +88,7 @@ pub(super) fn commit(repo: &gix::Repository, id: ObjectId, parent: Option<u32>) 
     tree::change(repo, base, commit.state())
 }
 
-/// What a commit itself brings. See [`super::Reader::alone`].
+/// Compares a commit with all its parents. See [`super::Reader::alone`].
 pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
     let commit = Commit::read(repo, id)?;
     let [first, others @ ..] = commit.parents.as_slice() else { return self::commit(repo, id, None) };
@@ -114,7 +114,7 @@ pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
     Change::of_pairs(repo, pairs, base, commit.state(), None)
 }
 
-/// Returns true if a commit itself brings another version of a path. See [`super::Reader::touched`].
+/// Returns the states around a commit that changes a path. See [`super::Reader::touched`].
 pub(super) fn touched(repo: &gix::Repository, id: ObjectId, path: &[u8]) -> Result<Option<(State, State)>> {
     let commit = Commit::read(repo, id)?;
     let at = |tree: Option<ObjectId>| match tree {
@@ -134,7 +134,7 @@ pub(super) fn touched(repo: &gix::Repository, id: ObjectId, path: &[u8]) -> Resu
     Ok((base != State::Empty || now.is_some()).then(|| (base, commit.state())))
 }
 
-/// Finds the commit that brought the version of a path. See [`super::Reader::last_edit`].
+/// Finds the commit that introduced the version of a path. See [`super::Reader::last_edit`].
 pub(super) fn last_edit(repo: &gix::Repository, from: ObjectId, path: &[u8], most: &mut u32) -> Result<Option<Edit>> {
     let mut at = from;
     while *most > 0 {
@@ -163,17 +163,17 @@ pub(super) fn last_edit(repo: &gix::Repository, from: ObjectId, path: &[u8], mos
     Ok(None)
 }
 
-/// Returns the ids of a commit's parents, here or not.
+/// Returns the IDs of a commit's parents, local or not.
 pub(super) fn parents(repo: &gix::Repository, id: ObjectId) -> Result<Vec<gix::ObjectId>> {
     Ok(Commit::read(repo, id)?.parents)
 }
 
-/// A commit, as far as it says what it is compared with.
+/// The fields of a commit that are needed to compare it.
 struct Commit {
     id: ObjectId,
     tree: gix::ObjectId,
     parents: Vec<gix::ObjectId>,
-    /// Of the committer, since 1970.
+    /// Time of the committer, in seconds since 1970.
     seconds: i64,
 }
 
@@ -184,7 +184,7 @@ impl Commit {
         tree::load(repo, &commit, gix::objs::Kind::Commit, &mut buf)?;
         let iter = || gix::objs::CommitRefIter::from_bytes(&buf, repo.object_hash());
         let tree = iter().tree_id().map_err(|e| super::unreadable(repo, &commit, Some(&e)))?;
-        // A commit with a malformed date is read all the same.
+        // A commit with an invalid date is accepted.
         let seconds = iter().committer().ok().and_then(|c| c.time().ok()).map_or(0, |time| time.seconds);
         Ok(Self { id, tree, parents: iter().parent_ids().collect(), seconds })
     }
@@ -193,7 +193,7 @@ impl Commit {
         State::Commit { commit: self.id, tree: own(&self.tree) }
     }
 
-    /// Returns one of its parents, unless a shallow clone left it out: then it is no first commit.
+    /// Returns the state of a parent. Fails if a shallow clone omits it: the commit is not a root commit.
     fn parent(&self, repo: &gix::Repository, parent: gix::ObjectId) -> Result<State> {
         let shallow = repo.shallow_commits().ok().flatten();
         if shallow.is_some_and(|s| s.contains(&gix_id(&self.id))) && !repo.has_object(parent) {
@@ -208,7 +208,7 @@ impl Commit {
     }
 }
 
-/// Returns the commits that `tip` reaches and `hidden` do not, oldest first.
+/// Returns the commits reachable from `tip` and not from `hidden`, oldest first.
 pub(super) fn walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
     let failed = |e: gix::Error| missing_history(repo, "cannot read the history").caused_by(&e);
     let walk = repo
@@ -225,7 +225,7 @@ pub(super) fn walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -
     Ok(commits)
 }
 
-/// Returns a commit and its ancestors, newest first, at most `most`; fewer where the history cannot be read.
+/// Returns a commit and its ancestors, newest first, at most `most`; fewer if the history cannot be read.
 pub(super) fn newest(repo: &gix::Repository, tip: ObjectId, most: usize) -> Vec<ObjectId> {
     let walk = repo
         .rev_walk([gix_id(&tip)])
@@ -238,7 +238,7 @@ pub(super) fn newest(repo: &gix::Repository, tip: ObjectId, most: usize) -> Vec<
 /// As [`walk`], for a review of each of these commits.
 ///
 /// # Errors
-/// Incomplete: a shallow clone left out commits that belong among them.
+/// Incomplete: a shallow clone omits some of these commits.
 pub(super) fn whole_walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
     let commits = walk(repo, tip, hidden)?;
     match reach::is_cut_off(repo, &commits)? {
@@ -252,7 +252,7 @@ pub(super) fn merge_base(repo: &gix::Repository, one: ObjectId, others: &[Object
     Ok(merge_bases(repo, one, others)?.first().copied())
 }
 
-/// Returns the best common ancestors: several where histories cross.
+/// Returns the best common ancestors: several if histories cross.
 pub(super) fn merge_bases(repo: &gix::Repository, one: ObjectId, others: &[ObjectId]) -> Result<Vec<ObjectId>> {
     if others.contains(&one) {
         return Ok(vec![one]);
@@ -264,10 +264,10 @@ pub(super) fn merge_bases(repo: &gix::Repository, one: ObjectId, others: &[Objec
     }
 }
 
-/// Returns the merge bases of a head and what it is compared with, the best first; none where they share no commit.
+/// Returns the merge bases of a head and its base, best first; none if they have no common commit.
 ///
 /// # Errors
-/// Incomplete: a shallow clone left out commits that decide about them, or there are more than [`MAX_BASES`].
+/// Incomplete: a shallow clone omits commits that decide, or there are more than [`MAX_BASES`].
 fn bases_of(repo: &Repo, head: ObjectId, tip: ObjectId, name: &str) -> Result<Vec<ObjectId>> {
     let local = repo.local();
     match reach::joined(repo, head, tip)? {
@@ -287,7 +287,7 @@ fn bases_of(repo: &Repo, head: ObjectId, tip: ObjectId, name: &str) -> Result<Ve
     }
 }
 
-/// Returns the net changes since these merge bases, without the paths that the tip has just as the head has them.
+/// Returns the net changes since these merge bases, without the paths that are identical in the tip and the head.
 fn since_further(repo: &gix::Repository, bases: &[ObjectId], tip: ObjectId, head: ObjectId) -> Result<Vec<Change>> {
     let compare = |from: ObjectId| -> Result<Vec<super::Pair>> {
         let (from, to) = (tree::of_commit(repo, gix_id(&from))?, tree::of_commit(repo, gix_id(&head))?);
@@ -331,17 +331,17 @@ pub(super) fn missing_history(repo: &gix::Repository, what: &str) -> Error {
 
 /// A base that was chosen by default.
 struct Start {
-    /// In full.
+    /// Full name of the reference.
     name: String,
     id: ObjectId,
-    /// For people: `upstream origin/main`.
+    /// Name to display, such as `upstream origin/main`.
     label: String,
 }
 
 /// Returns the default base of a branch: its upstream, or the default branch.
 ///
-/// A branch whose upstream is its own copy on the remote is compared with the default branch: what was
-/// pushed already is still to be reviewed. `branch` is named in full; `None`: what is compared is no branch.
+/// A branch whose upstream is its own copy on the remote is compared with the default branch: pushed commits still need
+/// a review. `branch` is a full name, or `None` if the head is not a branch.
 fn default_base(repo: &Repo, local: &gix::Repository, branch: Option<&str>) -> Result<Option<Start>> {
     let mut upstream = None;
     let mut remote = None;
@@ -370,7 +370,7 @@ fn default_base(repo: &Repo, local: &gix::Repository, branch: Option<&str>) -> R
     })
 }
 
-/// Finds the branch that others start from.
+/// Finds the default branch.
 fn default_branch(repo: &Repo, local: &gix::Repository, first: Option<String>) -> Result<Option<Start>> {
     let mut remotes: Vec<String> = first.into_iter().chain(["origin".to_owned()]).chain(repo.remotes()).collect();
     remotes.retain(|r| r != ".");
@@ -388,7 +388,7 @@ fn default_branch(repo: &Repo, local: &gix::Repository, first: Option<String>) -
     Ok(None)
 }
 
-/// Cuts what people do not say of a reference name.
+/// Returns the short name of a reference, to display.
 fn short(name: &str) -> &str {
     name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/remotes/")).unwrap_or(name)
 }
@@ -439,12 +439,12 @@ pub(super) fn changes(repo: &Repo, base: Option<&str>) -> Result<(Change, String
     Ok((repo.commit(head, None)?, "the parent of HEAD, because there is no other change".to_owned()))
 }
 
-/// Returns the local branch, in full, that a revision names by its name; `None` where it is anything else.
+/// Returns the full name of the local branch that a revision names, or `None` for any other revision.
 fn branch_named(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<Option<String>> {
     if matches!(rev, "HEAD" | "@") {
         return repo.refs.branch(local);
     }
-    // In the order in which git looks a short name up.
+    // In the order in which git resolves a short name.
     let names = [rev.to_owned(), format!("refs/{rev}"), format!("refs/tags/{rev}"), format!("refs/heads/{rev}")];
     for name in names.into_iter().filter(|n| n.starts_with("refs/")) {
         if repo.refs.find(local, &name)?.is_some() {
@@ -489,8 +489,8 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
 /// See [`Repo::push`].
 pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     let local = repo.local();
-    // An id as a hook gets it, or a name as pre-commit's variables have it.
-    // Zeros mean none, as many as they are: who writes them need not know which hash the repository has.
+    // An ID from a hook, or a name from pre-commit's variables. Any number of zeros means none: the caller may not know
+    // the hash kind of the repository.
     let id = |text: &str| match ObjectId::from_hex(text) {
         Some(id) if id.is_null() => Ok(own(&local.object_hash().null())),
         Some(id) if gix_id(&id).kind() == local.object_hash() => Ok(id),
@@ -501,7 +501,7 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
         return Ok(None);
     }
     let head = own(&refs::peel(&local, gix_id(&tip), &range.name)?);
-    // What the remote has, as far as it is here. A reference that was never fetched says nothing.
+    // The state of the remote, if its commit exists locally. A commit that was never fetched is unknown.
     let known = match remote.is_null() || !local.has_object(gix_id(&remote)) {
         true => None,
         false => refs::peel(&local, gix_id(&remote), &range.name).ok().map(|id| own(&id)),

@@ -1,8 +1,7 @@
-//! A tree against the index, in one walk over both.
+//! Compares a tree with the index, in one walk over both.
 //!
-//! The index remembers the ids of the trees it was written from (its cache tree). Where a remembered id
-//! equals the tree's, the whole folder is equal and is not looked at: a small change in a large
-//! repository costs little more than reading the index.
+//! The index contains the IDs of the trees it was written from (its cache tree). If an ID equals the tree's, the whole
+//! folder is equal and is skipped: a small change in a large repository costs little more than reading the index.
 
 use super::tree::{self, Entries, TreeEntry};
 use super::{At, Half, Pair, Repo};
@@ -12,10 +11,10 @@ use gix::index::entry::{Flags, Mode};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// Returns what differs between a tree (`None`: the empty one) and the index.
+/// Returns the differences between a tree (`None` is the empty one) and the index.
 ///
 /// # Errors
-/// Usage, when paths are unmerged.
+/// Usage, if paths are unmerged.
 pub(super) fn compare(
     repo: &gix::Repository,
     tree: Option<gix::ObjectId>,
@@ -30,10 +29,11 @@ pub(super) fn compare(
 }
 
 impl Repo {
-    /// Returns the paths that git lists as unmerged: the index has stages of a conflict, with or without markers in the file.
+    /// Returns the paths that git lists as unmerged: the index has conflict stages, whether or not the file has
+    /// markers.
     ///
     /// # Errors
-    /// Incomplete, when the index cannot be read.
+    /// Incomplete, if the index cannot be read.
     pub fn unmerged(&self) -> Result<BTreeSet<RepoPath>> {
         let index = self.index()?;
         let backing = index.path_backing();
@@ -50,7 +50,7 @@ pub(super) fn unmerged(paths: &[Vec<u8>]) -> Error {
         .hint("resolve the conflicts, then stage the files: git add PATH")
 }
 
-/// Returns the mode of an index entry; `None` for the folder of a sparse index.
+/// Returns the mode of an index entry, or `None` for the folder of a sparse index.
 pub(super) fn mode_of(mode: Mode) -> Option<FileMode> {
     match mode {
         Mode::FILE_EXECUTABLE => Some(FileMode::Executable),
@@ -66,7 +66,7 @@ struct Walk<'a> {
     index: &'a gix::index::State,
     out: Vec<Pair>,
     unmerged: Vec<Vec<u8>>,
-    /// The folder that is looked at: empty, or ending in `/`.
+    /// Current folder: empty, or ending in `/`.
     prefix: Vec<u8>,
 }
 
@@ -95,7 +95,7 @@ impl Walk<'_> {
         let (index, backing) = (self.index, self.index.path_backing());
         loop {
             lo = self.skip_unreal(lo, hi);
-            // The next name in the index: of a file, or of a folder with what is in it.
+            // The next name in the index: of a file, or of a folder with its content.
             let new = (lo < hi).then(|| {
                 let rest = &index.entries()[lo].path_in(backing)[skip..];
                 match memchr::memchr(b'/', rest) {
@@ -123,7 +123,7 @@ impl Walk<'_> {
                     let sub = entry.map(|e| e.id.to_owned());
                     let e = &index.entries()[lo];
                     if e.mode == Mode::DIR && e.path_in(backing).len() == self.prefix.len() {
-                        // A sparse index keeps a whole folder as one entry.
+                        // A sparse index has a whole folder as one entry.
                         tree::compare(self.repo, sub, Some(e.id), &mut self.prefix, &mut self.out)?;
                     } else {
                         let cache = cache.and_then(|c| c.children.iter().find(|c| c.name.as_slice() == name));
@@ -143,7 +143,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Skips entries that stand for nothing staged: unmerged ones (kept for the error) and `git add -N`.
+    /// Skips entries without staged content: unmerged ones (kept for the error) and `git add -N`.
     fn skip_unreal(&mut self, mut lo: usize, hi: usize) -> usize {
         while lo < hi {
             let e = &self.index.entries()[lo];

@@ -1,4 +1,4 @@
-//! Two trees against each other.
+//! Compares two trees.
 
 use super::{At, Change, Half, Pair, State, gix_id, own, unreadable};
 use crate::diff::FileMode;
@@ -7,7 +7,7 @@ use gix::objs::Find as _;
 use gix::objs::tree::EntryKind;
 use std::cmp::Ordering;
 
-/// Folders in folders that are followed; git's own limit (`core.maxTreeDepth`).
+/// Depth of nested folders, at most; git's own limit (`core.maxTreeDepth`).
 const MAX_DEPTH: usize = 2048;
 
 /// Returns the tree of a commit.
@@ -19,7 +19,7 @@ pub(super) fn of_commit(repo: &gix::Repository, commit: gix::ObjectId) -> Result
         .map_err(|e| unreadable(repo, &commit, Some(&e)))
 }
 
-/// Compares two states that are commits, or nothing.
+/// Compares two states, each a commit or empty.
 pub(super) fn change(repo: &gix::Repository, base: State, head: State) -> Result<Change> {
     let tree = |s: &State| match s {
         State::Commit { tree, .. } => Some(gix_id(tree)),
@@ -30,7 +30,7 @@ pub(super) fn change(repo: &gix::Repository, base: State, head: State) -> Result
     Change::of_pairs(repo, pairs, base, head, None)
 }
 
-/// Adds what differs between two trees below `prefix` (empty, or ending in `/`). `None`: no tree.
+/// Adds the differences between two trees below `prefix` (empty, or ending in `/`). `None` means no tree.
 pub(super) fn compare(
     repo: &gix::Repository,
     old: Option<gix::ObjectId>,
@@ -46,7 +46,7 @@ pub(super) fn compare(
 #[derive(Clone, Copy)]
 pub(super) struct TreeEntry<'a> {
     pub(super) name: &'a [u8],
-    /// `None`: a folder.
+    /// `None` for a folder.
     pub(super) mode: Option<FileMode>,
     pub(super) id: &'a gix::oid,
 }
@@ -113,7 +113,7 @@ struct Walk<'a> {
     repo: &'a gix::Repository,
     prefix: &'a mut Vec<u8>,
     out: &'a mut Vec<Pair>,
-    /// Buffers to use again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
     depth: usize,
 }
@@ -198,8 +198,8 @@ impl Walk<'_> {
     }
 }
 
-/// Adds the regular files of a tree and of the folders in it, below `prefix` (empty, or ending in `/`), in git's
-/// order; stops soon after there are more than `max`.
+/// Adds the regular files of a tree and of its nested folders, below `prefix` (empty, or ending in `/`), in git's
+/// order. Stops soon after there are more than `max`.
 pub(super) fn files(
     repo: &gix::Repository,
     tree: gix::ObjectId,
@@ -207,7 +207,7 @@ pub(super) fn files(
     max: usize,
     out: &mut Vec<Vec<u8>>,
 ) -> Result<()> {
-    // A stack, not a recursion. What is on it comes out in reverse, and so in order.
+    // A stack instead of a recursion. Entries are pushed in reverse, so they are popped in order.
     let mut open = vec![(prefix, Node::Folder(tree, 0))];
     let mut buf = Vec::new();
     while let Some((path, node)) = open.pop() {
@@ -241,13 +241,13 @@ pub(super) fn files(
     Ok(())
 }
 
-/// What [`files`] has yet to look at.
+/// An entry on the stack of [`files`].
 enum Node {
     File,
     Folder(gix::ObjectId, usize),
 }
 
-/// Finds the entry at a path of a tree; `None` where there is none.
+/// Finds the entry at a path of a tree, or returns `None`.
 pub(super) fn find(
     repo: &gix::Repository,
     tree: gix::ObjectId,

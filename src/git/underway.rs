@@ -9,7 +9,7 @@ use std::path::Path;
 /// Bytes at the end of a reflog that hold its last line.
 const LAST_LINE: u64 = 4096;
 
-/// Where a push would send the branch that is checked out.
+/// The destination of a push of the current branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushTarget {
     /// Name of the remote.
@@ -21,7 +21,7 @@ pub struct PushTarget {
 }
 
 impl Repo {
-    /// Returns the operation of several steps that is in progress: its commits are not the last word of their author.
+    /// Returns the multi-step operation in progress, if there is one: its commits are not final.
     pub fn underway(&self) -> Option<&'static str> {
         use gix::state::InProgress as P;
         let name = match self.local().state() {
@@ -41,7 +41,7 @@ impl Repo {
         Some(name)
     }
 
-    /// Returns where a push would send the branch that is checked out. `None`: HEAD is detached, or no branch of the
+    /// Returns the destination of a push of the current branch. Returns `None` if HEAD is detached, or no branch of the
     /// remote is known, so that a push would send the whole history.
     ///
     /// # Errors

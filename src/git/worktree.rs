@@ -1,8 +1,8 @@
-//! The worktree against the index.
+//! Compares the worktree with the index.
 //!
-//! A file whose numbers (size, times, inode) equal those that the index keeps is unchanged, unless it
-//! was written in the same tick as the index: then it is read. Every other file is read, converted as
-//! git would convert it, and compared by its id.
+//! A file whose metadata (size, times, inode) equals that in the index is unmodified, unless it was written in the same
+//! tick as the index: then it is read. Every other file is read, converted as git would convert it, and compared by its
+//! ID.
 
 use super::convert::Convert;
 use super::files::{self, Bytes, Files, Kind};
@@ -16,23 +16,23 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// From here on, two threads look at the files.
+/// From this number of files, two threads compare them.
 const TWO_THREADS: usize = 3000;
 /// Bytes of content that are kept from the comparison for the review.
 const KEEP: usize = 32 << 20;
-/// Bytes that a file may have; what is larger is not reviewed, and said.
+/// Bytes of a file, at most; larger ones are reported and not reviewed.
 const MAX_FILE: usize = 1 << 30;
 
 const IGNORE: &[u8] = b".gitignore";
 
-/// A worktree that is being compared.
+/// A worktree during a comparison.
 pub(super) struct Worktree<'r> {
     repo: &'r gix::Repository,
     index: &'r gix::index::File,
     top: PathBuf,
     content: Content,
     pub(super) notes: Vec<String>,
-    /// Positions of index entries that are not in the worktree.
+    /// Positions of index entries that are missing in the worktree.
     gone: Vec<usize>,
     /// Content that had to be read, up to [`KEEP`] bytes.
     read: HashMap<RepoPath, Vec<u8>>,
@@ -43,16 +43,16 @@ pub(super) struct Worktree<'r> {
 pub(super) struct Content {
     files: Files,
     convert: Option<Convert>,
-    /// The folders whose attributes can be read: their names within the worktree, `""` or ending in `/`.
+    /// Folders whose attributes can be read: their names within the worktree, `""` or ending in `/`.
     attributes: HashSet<Vec<u8>>,
 }
 
-/// What became of an index entry in the worktree.
+/// The state of an index entry in the worktree.
 enum Found {
     Removed,
-    /// The mode it has now; the content may have changed.
+    /// Its current mode; the content may have changed.
     Look(FileMode),
-    /// `git add -N`, and the file is there.
+    /// An entry of `git add -N` whose file exists.
     Added(FileMode),
     Submodule,
     Unmerged,
@@ -87,7 +87,7 @@ impl Content {
         {
             return Ok(Some((target, None)));
         }
-        // Without symbolic links on disk (`core.symlinks=false`), a link is a file that holds its target.
+        // Without symbolic links on disk (`core.symlinks=false`), a link is a file that contains its target.
         let bytes = match self.files.read(path, MAX_FILE).map_err(failed)? {
             None => return Ok(None),
             Some(Bytes::All(bytes)) => bytes,
@@ -109,7 +109,7 @@ impl Content {
         }))
     }
 
-    /// Returns what converts a path, after a look at every attribute file that will be opened for it.
+    /// Returns the converter for a path, after a check of every attribute file that will be opened for it.
     fn convert(&mut self, repo: &gix::Repository, index: &gix::index::State, path: &[u8]) -> Result<&mut Convert> {
         if self.convert.is_none() {
             files::refuse_endless(&repo.common_dir().join("info/attributes"))?;
@@ -146,10 +146,10 @@ impl<'r> Worktree<'r> {
         })
     }
 
-    /// Returns what differs between the index and the worktree, new files aside.
+    /// Returns the differences between the index and the worktree, without new files.
     ///
     /// # Errors
-    /// Usage, when paths are unmerged.
+    /// Usage, if paths are unmerged.
     pub(super) fn changed(&mut self) -> Result<Vec<Pair>> {
         let index = self.index;
         let backing = index.path_backing();
@@ -194,17 +194,17 @@ impl<'r> Worktree<'r> {
         }
     }
 
-    /// Returns the files that are neither in the index nor ignored. Goes by what [`Self::changed`] saw.
+    /// Returns the files that are neither in the index nor ignored. Uses the result of [`Self::changed`].
     pub(super) fn untracked(&mut self) -> Result<Vec<Pair>> {
         use gix::dir::entry::{Kind as DirKind, Status};
         use gix::dir::walk::delegate::Collect;
         let failed = |e: gix::Error| Error::incomplete("cannot search the worktree for new files").caused_by(&e);
-        // The walk takes an entry for tracked only when it is marked as looked at.
+        // The walk considers an entry tracked only if it is marked as up to date.
         let mut index = gix::index::State::clone(self.index);
         for e in index.entries_mut() {
             e.flags.insert(Flags::UPTODATE);
         }
-        // In place of a file there may be a folder, with files that are new.
+        // A folder with new files may have replaced a file.
         for i in std::mem::take(&mut self.gone) {
             index.entries_mut()[i].flags.remove(Flags::UPTODATE);
         }
@@ -249,7 +249,7 @@ impl<'r> Worktree<'r> {
         Ok(out)
     }
 
-    /// Puts what the worktree changes on top of what the index changes.
+    /// Applies the changes in the worktree to the changes in the index.
     pub(super) fn overlay(&mut self, staged: Vec<Pair>, changed: Vec<Pair>) -> Result<Vec<Pair>> {
         let mut all: BTreeMap<Vec<u8>, Pair> = staged.into_iter().map(|p| (p.path().to_vec(), p)).collect();
         for change in changed {
@@ -322,7 +322,7 @@ impl<'r> Worktree<'r> {
         Ok(found.map(|(bytes, _)| bytes).unwrap_or_default())
     }
 
-    /// Hands over the content that was read.
+    /// Takes the content that was read.
     pub(super) fn take_read(&mut self) -> HashMap<RepoPath, Vec<u8>> {
         std::mem::take(&mut self.read)
     }
@@ -347,7 +347,7 @@ impl<'r> Worktree<'r> {
         self.repo.filesystem_options().map_err(|e| Error::usage("invalid git configuration").caused_by(&e))
     }
 
-    /// Compares the numbers of every file with the index.
+    /// Compares the metadata of every file with the index.
     fn scan(&self) -> Result<Vec<(usize, Found)>> {
         let n = self.index.entries().len();
         let invalid = |e: gix::Error| Error::usage("invalid git configuration").caused_by(&e);
@@ -372,7 +372,7 @@ impl<'r> Worktree<'r> {
         })
     }
 
-    /// Compares a submodule's checked-out commit with the index, and looks whether its tree is clean.
+    /// Compares a submodule's checked-out commit with the index, and checks whether its worktree is clean.
     fn submodule(&mut self, old: Half) -> Result<Option<Pair>> {
         let name = String::from_utf8_lossy(&old.path).into_owned();
         match self.content.files().stat(&old.path).map_err(|e| cannot_look(&old.path, &e))? {
@@ -408,7 +408,7 @@ impl<'r> Worktree<'r> {
     }
 }
 
-/// A search for new files that looks at a folder's ignore file before the folder is entered, where it is opened.
+/// A search for new files that checks a folder's ignore file before gix enters the folder and opens it.
 struct Walk<'f> {
     files: &'f mut Files,
     seen: gix::dir::walk::delegate::Collect,
@@ -435,7 +435,7 @@ impl gix::dir::walk::Delegate for Walk<'_> {
     }
 }
 
-/// What is needed to compare files with the index, for each thread.
+/// The arguments for comparing files with the index, for each thread.
 struct Look<'a> {
     index: &'a gix::index::State,
     top: &'a Path,
@@ -456,7 +456,7 @@ impl Look<'_> {
                 out.push((i, Found::Unmerged));
                 continue;
             }
-            // What fsmonitor said of a file is not believed: it is a program's word.
+            // The fsmonitor flags are ignored: they come from a program.
             if e.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE) || e.mode == Mode::DIR {
                 continue;
             }
@@ -484,7 +484,7 @@ impl Look<'_> {
     }
 }
 
-/// Returns the mode that git gives to what is on disk; `None` where it is nothing that git stores.
+/// Returns the mode that git gives to a file on disk, or `None` if git does not store this type.
 fn mode_of(kind: Kind, index: Option<Mode>, caps: gix::fs::Capabilities) -> Option<FileMode> {
     match kind {
         Kind::Symlink => Some(FileMode::Symlink),

@@ -4,24 +4,24 @@ use crate::review::Remote;
 use crate::shell;
 use crate::wire::stored::PullName;
 
-/// Returns the command that reviews a pull request again. It names the remote if several are configured and the one of the
-/// project is not the default.
+/// Returns the command that reviews a pull request again. It contains the remote if several are configured and the
+/// project's is not the default.
 pub fn pull_command(remotes: &[Remote], pull: &PullName) -> String {
     let of = remote_of(pull, remotes).map(|name| format!(" --remote {}", shell::quoted(name))).unwrap_or_default();
     format!("{} review pr {}{of}", crate::NAME, pull.number)
 }
 
-/// Returns the remote to name; `None`: the default one is meant, or no remote has the project in its address.
+/// Returns the remote to name, or `None` if it is the default one, or no remote's address has the project.
 fn remote_of<'r>(pull: &PullName, remotes: &'r [Remote]) -> Option<&'r str> {
     if remotes.len() < 2 {
         return None;
     }
-    // An alias in the configuration of SSH hides the host.
+    // An alias in the ssh configuration hides the host.
     let named = remote_at(&pull.forge, &pull.project, remotes).or_else(|| remote_at("", &pull.project, remotes))?;
     (named != DEFAULT).then_some(named)
 }
 
-/// Returns the remote of a project at a host: the default one, or else the first.
+/// Returns the remote of a project at a host: the default one if it matches, or else the first.
 fn remote_at<'r>(host: &str, project: &str, remotes: &'r [Remote]) -> Option<&'r str> {
     let is_of = |(_, urls): &&Remote| urls.iter().any(|url| is_address_of(url, host, project));
     let mut all = remotes.iter().filter(is_of).map(|(name, _)| name.as_str());
@@ -29,7 +29,7 @@ fn remote_at<'r>(host: &str, project: &str, remotes: &'r [Remote]) -> Option<&'r
     Some(if all.any(|name| name == DEFAULT) { DEFAULT } else { first })
 }
 
-/// Returns true if an address is of a project at a host. Case does not count.
+/// Returns true if an address is that of a project at a host. Ignores case.
 fn is_address_of(url: &str, host: &str, project: &str) -> bool {
     let url = url.trim_end_matches('/').to_ascii_lowercase();
     let path = url.strip_suffix(".git").unwrap_or(&url);
@@ -37,7 +37,7 @@ fn is_address_of(url: &str, host: &str, project: &str) -> bool {
     rest.is_some_and(|rest| rest.ends_with(['/', ':']) && rest.contains(&host.to_ascii_lowercase()))
 }
 
-/// The remote that `review pr` takes if none is named.
+/// Remote of `review pr` if none is named.
 const DEFAULT: &str = "origin";
 
 #[cfg(test)]

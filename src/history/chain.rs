@@ -1,11 +1,11 @@
-//! The hash chain of a session: each head covers everything that stands before it. Pure.
+//! The hash chain of a session: each head covers all content before it. Pure.
 //!
-//! A head is the SHA-256, in lower-case hexadecimal, of the head before it with a line end (nothing in the first
-//! round), then of each file its name, a line end, its length in decimal digits, a line end, and its bytes. So it can
-//! be computed with `printf`, `cat` and `sha256sum`.
+//! A head is the SHA-256, in lowercase hexadecimal, of the previous head with a newline (nothing in the first round),
+//! then for each file its name, a newline, its length in decimal, a newline, and its bytes. So it can be computed with
+//! `printf`, `cat` and `sha256sum`.
 //!
-//! Round 1 covers `request.json`, `changes.diff` and `round-1/review.json`; round N the answer to the round before
-//! (`round-M/response.json`) where there is one, `round-N/changes.diff` and `round-N/review.json`. A closing covers
+//! Round 1 covers `request.json`, `changes.diff` and `round-1/review.json`. Round N covers the response to the previous
+//! round (`round-M/response.json`), if there is one, `round-N/changes.diff` and `round-N/review.json`. A closing covers
 //! its entry of `complete.json` as compact JSON with an empty `seal`, under the name `complete.json`. A link of a fix
 //! covers, under the name `fixes.json`, three lines: its number, `true` or `false` for `ended`, and `sha256`.
 
@@ -22,7 +22,7 @@ pub(super) struct Covered<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Returns the head over these files and everything before them.
+/// Returns the head over these files and the previous head.
 pub(super) fn head(previous: Option<&str>, files: &[Covered<'_>]) -> String {
     let mut hash = Sha256::new();
     if let Some(previous) = previous {
@@ -47,7 +47,7 @@ pub(super) fn seal(previous: Option<&str>, files: &[Covered<'_>]) -> Seal {
     }
 }
 
-/// Returns the head over an entry of `complete.json`, whatever its own `seal` says.
+/// Returns the head over an entry of `complete.json`, ignoring its own `seal`.
 pub(super) fn closing(previous: &str, entry: &Value) -> String {
     let mut entry = entry.clone();
     if let Some(object) = entry.as_object_mut() {
@@ -57,7 +57,7 @@ pub(super) fn closing(previous: &str, entry: &Value) -> String {
     head(Some(previous), &[Covered { name: "complete.json", bytes: text.as_bytes() }])
 }
 
-/// Returns the head over a link of a fix, whatever its own `seal` says.
+/// Returns the head over a link of a fix, ignoring its own `seal`.
 pub(super) fn link(link: &FixLink) -> String {
     let text = format!("{}\n{}\n{}\n", link.number, link.ended, link.sha256);
     head(Some(&link.previous), &[Covered { name: "fixes.json", bytes: text.as_bytes() }])

@@ -1,5 +1,4 @@
-//! What lies in `.corrupt`: sessions that could not be read. They are told until somebody removes them, which is
-//! recorded beside them.
+//! Damaged sessions in `.corrupt`. Listings report them until a person removes them, which leaves a record there.
 
 use super::read::{document, load_from};
 use super::trouble::{Result, Trouble};
@@ -9,36 +8,35 @@ use crate::error::{self, Error};
 use crate::wire::stored::{Damaged, Removed, STORED_VERSION};
 use jiff::Timestamp;
 
-/// How the name of a record ends: of a damaged session that was removed.
+/// Suffix of the record of a damaged session that was removed.
 const REMOVED: &str = ".removed";
 
-/// The command that removes what is damaged.
+/// Command that removes damaged sessions.
 const PRUNE: &str = "claude-reviewer history prune --damaged";
 
-/// What lies in `.corrupt`.
+/// The contents of `.corrupt`.
 #[derive(Debug, Default)]
 pub(super) struct Aside {
-    /// The names of damaged sessions (`2026-01-31-001`, `2026-01-31-001.2`) and of whatever else lies there, newest
-    /// first.
+    /// Names of damaged sessions (`2026-01-31-001`, `2026-01-31-001.2`) and of any other files, newest first.
     pub(super) names: Vec<String>,
-    /// What was removed of them: the names of the records, newest first.
+    /// Names of the records of removed sessions, newest first.
     removed: Vec<String>,
 }
 
 impl Aside {
-    /// Returns the ids of all of them, those that were removed included.
+    /// Returns the IDs of all of them, including removed ones.
     pub(super) fn ids(&self) -> Vec<SessionId> {
         self.names.iter().chain(&self.removed).filter_map(|n| session_of(n)).collect()
     }
 }
 
-/// Returns the session whose remains a name stands for.
+/// Returns the session whose remains have this name.
 pub(super) fn session_of(name: &str) -> Option<SessionId> {
     SessionId::parse(name.split('.').next()?)
 }
 
 impl Store {
-    /// Lists what lies in `.corrupt`.
+    /// Lists the contents of `.corrupt`.
     pub(super) fn aside(&self) -> Result<Aside> {
         let mut names = match self.root.folder(CORRUPT).and_then(|c| c.names()) {
             Err(Trouble::Absent) => return Ok(Aside::default()),
@@ -49,7 +47,7 @@ impl Store {
         Ok(Aside { names, removed })
     }
 
-    /// Says what is wrong with something in `.corrupt`: the file, and why. It is read again, so that this is true.
+    /// Returns why an entry of `.corrupt` is damaged: the file and the reason. Reads it again for a current result.
     pub(super) fn why_aside(&self, name: &str) -> String {
         let Some(id) = session_of(name) else { return "not a session".to_owned() };
         let read = || {
@@ -65,13 +63,13 @@ impl Store {
         }
     }
 
-    /// Tells of something in `.corrupt`.
+    /// Describes an entry of `.corrupt`.
     pub(super) fn damaged_aside(&self, name: &str) -> Damaged {
         let review_id = session_of(name).map_or_else(|| name.to_owned(), |id| id.to_string());
         Damaged { review_id, why: self.why_aside(name), moved_to: Some(format!("{CORRUPT}/{name}")) }
     }
 
-    /// Makes the error about a session that lies in `.corrupt`; `None` where none of this name does.
+    /// Returns the error for a session in `.corrupt`, or `None` if it is not there.
     pub(super) fn lies_aside(&self, id: SessionId, what: &str) -> Option<Error> {
         let aside = self.aside().ok()?;
         let name = aside.names.iter().find(|n| session_of(n) == Some(id))?;
@@ -80,7 +78,7 @@ impl Store {
         Some(self.way_out(error, &format!("{CORRUPT}/{name}")))
     }
 
-    /// Says where damaged remains lie, and how to be rid of them.
+    /// Adds hints with the path of damaged remains and the command to remove them.
     pub(super) fn way_out(&self, error: Error, place: &str) -> Error {
         error
             .hint(format!("its remains are in {}", self.root.shown(place)))
@@ -88,7 +86,7 @@ impl Store {
             .hint_agent("ask the user to remove the damaged files")
     }
 
-    /// Returns the newest session, or the error that it is damaged: `latest` never silently means the one before.
+    /// Returns the newest session, or an error if it is damaged: `latest` must not silently mean the previous one.
     pub(super) fn newest_sound(&self) -> Result<std::result::Result<Option<SessionId>, Error>> {
         let newest = self.newest()?;
         let damaged = self.aside()?.names.iter().filter_map(|n| session_of(n)).max().filter(|id| Some(*id) > newest);
@@ -119,11 +117,11 @@ impl Store {
         aside.removed.iter().rev().filter_map(read).collect()
     }
 
-    /// Removes what lies in `.corrupt`, and leaves a record of each session; returns the names, oldest first.
+    /// Removes the contents of `.corrupt`, and leaves a record of each session. Returns the names, oldest first.
     ///
     /// # Errors
     ///
-    /// Incomplete where the system says no; what was removed until then is gone.
+    /// Incomplete on a system error; files removed before the error stay removed.
     pub fn discard(&self, now: Timestamp) -> error::Result<Vec<String>> {
         self.empty_aside(now).map_err(|t| t.error("damaged reviews cannot be removed"))
     }
@@ -159,8 +157,8 @@ impl Store {
         Ok(names)
     }
 
-    /// Removes the records that are older than every session that is left: nothing tells of those any more. What
-    /// cannot be removed stays.
+    /// Removes the records that are older than every remaining session, since no session refers to them any longer.
+    /// Ignores errors.
     pub(super) fn forget(&self, oldest: Option<SessionId>) {
         let (Ok(aside), Ok(corrupt)) = (self.aside(), self.root.folder(CORRUPT)) else { return };
         for name in aside.removed.iter().filter(|n| session_of(n).is_none_or(|id| oldest.is_none_or(|o| id < o))) {

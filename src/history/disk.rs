@@ -1,7 +1,7 @@
 //! The only file operations of the store.
 //!
-//! Every name is looked up in an open folder, links are never followed, what belongs to somebody else is refused, and
-//! modes are 0700 and 0600 whatever the umask says. Before each operation a test may make it fail.
+//! Every name is opened relative to an open folder, links are never followed, files of other users are rejected, and
+//! modes are 0700 and 0600 whatever the umask. A test can make any operation fail.
 
 use super::trouble::{Result, Trouble};
 use rustix::fd::OwnedFd;
@@ -15,18 +15,18 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-/// Folders inside each other, before removing them is given up.
+/// Depth of nested folders that are removed, at most.
 const DEEPEST: u32 = 8;
 
 /// A file operation that is about to happen.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     pub act: Act,
-    /// What it is done to, as messages name it: `.reviews/latest.json`.
+    /// Name of its object as in messages, such as `.reviews/latest.json`.
     pub name: &'a str,
 }
 
-/// What is done to a file.
+/// A kind of file operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     Open,
@@ -35,7 +35,7 @@ pub enum Act {
     Read,
     MakeFolder,
     Create,
-    /// One half of what is written.
+    /// One half of a write.
     Write,
     SetMode,
     Sync,
@@ -44,16 +44,16 @@ pub enum Act {
     Lock,
 }
 
-/// Where tests make file operations fail: asked before each one. Nothing outside tests sets it.
+/// A hook with which tests make file operations fail. Only tests set it.
 #[derive(Clone, Default)]
 pub struct Faults(Option<Arc<Before>>);
 
-/// Asked before a file operation; an error is the operation's result.
+/// Called before a file operation; an error becomes the operation's result.
 type Before = dyn Fn(&Step<'_>) -> io::Result<()> + Send + Sync;
 
 impl Faults {
-    /// Makes every operation ask first; an error is the operation's result. What is written is written in two
-    /// halves then, each a step of its own.
+    /// Calls `before` for every operation; an error becomes the operation's result. Then content is written in two
+    /// halves, each an operation of its own.
     pub fn new(before: impl Fn(&Step<'_>) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(before)))
     }
@@ -73,32 +73,32 @@ impl fmt::Debug for Faults {
 #[derive(Debug)]
 pub(super) struct Folder {
     file: File,
-    /// As messages name it.
+    /// Name for messages.
     shown: String,
     faults: Faults,
 }
 
-/// Whether a folder is made where it is missing.
+/// Whether a missing folder is created.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     Make,
     Absent,
 }
 
-/// What is known of a name without opening it.
+/// The metadata of a file that is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Looked {
     pub(super) is_folder: bool,
-    /// Seconds and nanoseconds of the last change.
+    /// Seconds and nanoseconds of the last modification.
     pub(super) modified: (i64, i64),
-    /// Which file of the machine it is: device and number.
+    /// Identity of the file: device and inode.
     pub(super) which: (i128, u64),
 }
 
 impl Folder {
     /// Opens the folder at `path` below `top`, without following a link below `top`.
     ///
-    /// A path that is absolute or climbs was named by the operator: its parent is taken as it is.
+    /// A path that is absolute or contains `..` was set by the operator: its parent may be anywhere.
     pub(super) fn root(top: &Path, path: &Path, missing: Missing, faults: &Faults) -> Result<Self> {
         let plain = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
         let (start, names): (_, Vec<_>) = match (plain, path.parent(), path.file_name()) {
@@ -126,7 +126,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Returns a name in this folder as messages show it.
+    /// Returns the display name of an entry of this folder.
     pub(super) fn shown(&self, name: &str) -> String {
         if self.shown.is_empty() { name.to_owned() } else { format!("{}/{name}", self.shown) }
     }
@@ -136,7 +136,7 @@ impl Folder {
         self.enter(name, true)
     }
 
-    /// Opens a folder in this one, or makes it.
+    /// Opens or creates a folder in this one.
     pub(super) fn make(&self, name: &str) -> Result<Self> {
         match self.folder(name) {
             Err(Trouble::Absent) => self.make_any(name, true),
@@ -144,14 +144,14 @@ impl Folder {
         }
     }
 
-    /// Makes a folder that must not exist.
+    /// Creates a folder that must not exist.
     pub(super) fn make_new(&self, name: &str) -> Result<Self> {
         self.try_act(Act::MakeFolder, name, || rustix::fs::mkdirat(&self.file, name, Mode::RWXU))
             .map_err(|e| failed("cannot make", &self.shown(name), e))?;
         self.made(name)
     }
 
-    /// Makes a folder that somebody else may make at the same time.
+    /// Creates a folder that another process may create at the same time.
     fn make_any(&self, name: &str, own: bool) -> Result<Self> {
         match self.try_act(Act::MakeFolder, name, || rustix::fs::mkdirat(&self.file, name, Mode::RWXU)) {
             Ok(()) => self.made(name),
@@ -160,10 +160,10 @@ impl Folder {
         }
     }
 
-    /// Opens a folder that was just made, and gives it its mode.
+    /// Opens a new folder, and sets its mode.
     fn made(&self, name: &str) -> Result<Self> {
         let folder = match self.enter(name, true) {
-            // A umask that takes the owner's own rights.
+            // The umask removed the owner's own rights.
             Err(Trouble::Failed(_, e)) if is(&e, &[Errno::ACCESS]) => {
                 self.try_act(Act::SetMode, name, || {
                     rustix::fs::chmodat(&self.file, name, Mode::RWXU, AtFlags::empty())
@@ -196,7 +196,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Takes everybody else's rights to the folder.
+    /// Removes the rights of other users to the folder.
     pub(super) fn tighten(&self) -> Result<()> {
         let stat = self.stat_of(&self.file, &self.shown)?;
         if Mode::from_raw_mode(stat.st_mode as _).bits() & 0o777 == Mode::RWXU.bits() {
@@ -206,19 +206,19 @@ impl Folder {
             .map_err(|e| failed("cannot set the mode of", &self.shown, e))
     }
 
-    /// Lists the names in it; those that are no UTF-8 are left out.
+    /// Lists the names in it, except those that are not UTF-8.
     pub(super) fn names(&self) -> Result<Vec<String>> {
         self.names_as(|name| Some(name.to_owned()))
     }
 
-    /// Lists what the names in it mean; those that mean nothing, or are no UTF-8, are left out.
+    /// Lists the values that `read` returns for the names in it. Names that are not UTF-8 are skipped.
     ///
-    /// `Absent` where the folder was removed since it was opened.
+    /// `Absent` if the folder was removed since it was opened.
     pub(super) fn names_as<T>(&self, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let list = || {
             let mut all = Vec::new();
-            // An open folder remembers how far it was read: this one is read from its start.
+            // An open folder has a read position, so it is opened again.
             each_name(rustix::fs::openat(&self.file, ".", flags, Mode::empty())?, |name| match name.to_str() {
                 Ok("." | "..") | Err(_) => {}
                 Ok(name) => all.extend(read(name)),
@@ -231,12 +231,12 @@ impl Folder {
         }
     }
 
-    /// Looks at a name without opening what it stands for.
+    /// Returns the metadata of an entry without opening it.
     pub(super) fn look(&self, name: &str) -> Result<Looked> {
         self.stat(name).map(|stat| looked(&stat))
     }
 
-    /// Looks at the folder itself.
+    /// Returns the metadata of the folder itself.
     pub(super) fn look_at_self(&self) -> Result<Looked> {
         self.stat_of(&self.file, &self.shown).map(|stat| looked(&stat))
     }
@@ -284,7 +284,7 @@ impl Folder {
         }
     }
 
-    /// Writes a file that must not exist. What comes back says when the disk has it.
+    /// Writes a file that must not exist. The result can wait until it is on the disk.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<Unsynced> {
         let shown = self.shown(name);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -307,18 +307,18 @@ impl Folder {
         Ok(Unsynced { file, is_folder: false, shown, faults: self.faults.clone() })
     }
 
-    /// Returns the names in this folder, as something that the disk is to have.
+    /// Returns a handle to sync the names in this folder.
     pub(super) fn unsynced(&self) -> Result<Unsynced> {
         let file = self.file.try_clone().map_err(|e| failed("cannot open", &self.shown, e))?;
         Ok(Unsynced { file, is_folder: true, shown: self.shown.clone(), faults: self.faults.clone() })
     }
 
-    /// Waits until the disk has the names in this folder.
+    /// Syncs the names in this folder to the disk.
     pub(super) fn sync(&self) -> Result<()> {
         synced(&self.faults, &self.file, &self.shown, true)
     }
 
-    /// Puts a file or folder at another place, in one step.
+    /// Moves a file or folder atomically.
     pub(super) fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
         let rename = || rustix::fs::renameat(&self.file, name, &to.file, new);
         self.try_act(Act::Rename, name, rename).map_err(|e| {
@@ -327,7 +327,7 @@ impl Folder {
         })
     }
 
-    /// Removes a file or a link; one that is gone already is fine.
+    /// Removes a file or a link. A missing one is not an error.
     pub(super) fn remove(&self, name: &str) -> Result<()> {
         match self.try_act(Act::Remove, name, || rustix::fs::unlinkat(&self.file, name, AtFlags::empty())) {
             Err(e) if is(&e, &[Errno::NOENT]) => Ok(()),
@@ -335,7 +335,7 @@ impl Folder {
         }
     }
 
-    /// Removes a file or a folder with everything in it. No link is followed.
+    /// Removes a file, or a folder with its contents. Does not follow links.
     pub(super) fn remove_all(&self, name: &str) -> Result<()> {
         self.remove_below(name, 0)
     }
@@ -351,7 +351,7 @@ impl Folder {
         if depth > DEEPEST {
             return Err(Trouble::Refused(self.shown(name), "lies too deep".to_owned()));
         }
-        // Somebody else may remove it at the same time.
+        // Another process may remove it at the same time.
         let folder = match self.enter(name, true) {
             Err(Trouble::Absent) => return Ok(()),
             folder => folder?,
@@ -369,7 +369,7 @@ impl Folder {
         }
     }
 
-    /// Opens the file whose lock is the lock of the store.
+    /// Opens the lock file of the store.
     pub(super) fn open_lock(&self, name: &str) -> Result<LockFile> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = self.open(name, flags)?;
@@ -385,7 +385,7 @@ impl Folder {
     }
 }
 
-/// Reads a folder without taking memory for each of its names: there may be tens of thousands.
+/// Lists a folder without an allocation for each name: there may be tens of thousands.
 #[cfg(target_os = "linux")]
 fn each_name(folder: OwnedFd, mut f: impl FnMut(&CStr)) -> rustix::io::Result<()> {
     let mut buffer = Vec::with_capacity(256 << 10);
@@ -404,7 +404,7 @@ fn each_name(folder: OwnedFd, mut f: impl FnMut(&CStr)) -> rustix::io::Result<()
     Ok(())
 }
 
-/// A file or folder that was written to, and that the disk need not have yet.
+/// A written file or folder that may not be on the disk yet.
 #[derive(Debug)]
 #[must_use = "a crash may lose unsynced data"]
 pub(super) struct Unsynced {
@@ -420,11 +420,11 @@ impl Unsynced {
     }
 }
 
-/// Waits until the disk has all of it: together, since a disk that waits for one waits for all.
+/// Syncs all files to the disk, in parallel: a disk that waits for one waits for all.
 pub(super) fn settle(all: &[Unsynced]) -> Result<()> {
     let Some((first, others)) = all.split_first() else { return Ok(()) };
     if first.faults.0.is_some() {
-        // Tests count on the order.
+        // Tests depend on the order.
         return all.iter().try_for_each(Unsynced::wait);
     }
     std::thread::scope(|s| {
@@ -444,13 +444,13 @@ pub(super) fn settle(all: &[Unsynced]) -> Result<()> {
 
 fn synced(faults: &Faults, file: &File, shown: &str, is_folder: bool) -> Result<()> {
     match retry(|| faults.ask(Act::Sync, shown).and_then(|()| file.sync_all())) {
-        // A file system that has nothing to say to this.
+        // The file system does not support the sync of a folder.
         Err(e) if is_folder && is(&e, &[Errno::INVAL]) => Ok(()),
         synced => synced.map_err(|e| failed("cannot write to the disk", shown, e)),
     }
 }
 
-/// The open file whose lock is the lock of the store. The kernel gives the lock back when this is closed.
+/// The open lock file of the store. The kernel releases the lock when the file is closed.
 #[derive(Debug)]
 pub(super) struct LockFile {
     file: File,
@@ -459,7 +459,7 @@ pub(super) struct LockFile {
 }
 
 impl LockFile {
-    /// Takes the lock; `false` where somebody else has it.
+    /// Takes the lock. Returns false if another process has it.
     pub(super) fn try_lock(&self) -> Result<bool> {
         let lock = || rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive);
         match attempt(&self.faults, Act::Lock, &self.shown, lock) {
@@ -469,12 +469,12 @@ impl LockFile {
         }
     }
 
-    /// Leaves a word for whoever waits for the lock. Nothing depends on it.
+    /// Writes a note for processes that wait for the lock. Ignores errors.
     pub(super) fn note(&self, text: &str) {
         let _ = self.file.set_len(0).and_then(|()| self.file.write_all_at(text.as_bytes(), 0));
     }
 
-    /// Returns the word that the holder left.
+    /// Returns the note of the lock's holder.
     pub(super) fn noted(&self) -> String {
         let mut text = [0; 16];
         let read = self.file.read_at(&mut text, 0).unwrap_or(0);
@@ -482,7 +482,7 @@ impl LockFile {
     }
 }
 
-/// Does an operation, unless a test says otherwise, again where a signal came between.
+/// Runs an operation, unless a test makes it fail. Repeats it after an interruption by a signal.
 fn attempt<T>(faults: &Faults, act: Act, name: &str, mut f: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     retry(|| faults.ask(act, name).and_then(|()| f().map_err(io::Error::from)))
 }
@@ -508,12 +508,12 @@ fn looked(stat: &Stat) -> Looked {
     Looked {
         is_folder: FileType::from_raw_mode(stat.st_mode as _) == FileType::Directory,
         modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
-        // The number of a device is signed on some systems.
+        // Device numbers are signed on some systems.
         which: (i128::from(stat.st_dev), stat.st_ino),
     }
 }
 
-/// Names what a file is.
+/// Returns the name of a file's type.
 fn kind(stat: &Stat) -> &'static str {
     match FileType::from_raw_mode(stat.st_mode as _) {
         FileType::RegularFile => "a file",

@@ -1,7 +1,7 @@
-//! `fixes.json` of a session, and its part of the hash chain.
+//! `fixes.json` of a session, and its links in the hash chain.
 //!
-//! A fix is stored several times until it ends. Each time adds a link to the chain of the session, so that no state of a
-//! fix can be replaced unnoticed once its head is known elsewhere.
+//! A fix is stored several times until it ends. Each time adds a link to the session's chain, so that a stored state of
+//! a fix cannot be replaced unnoticed if a later head is known elsewhere.
 
 use super::chain;
 use super::read::stored_fixes;
@@ -14,12 +14,12 @@ use serde_json::Value;
 use std::collections::HashSet;
 
 pub(super) const FIXES: &str = "fixes.json";
-/// Fixes of a session that are kept, the newest.
+/// Fixes of a session that are kept, at most; the oldest are dropped.
 pub(super) const MOST: usize = 100;
-/// Parts of a US dollar that are stored. A number of so few digits is read as it was written, which its digest needs.
+/// Fractions of a US dollar that are stored. A number with so few digits survives a round trip, which its digest needs.
 const PARTS: f64 = 1e9;
 
-/// Whether a fix goes on.
+/// Whether a fix continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     Open,
@@ -28,7 +28,7 @@ pub enum Progress {
 }
 
 impl Store {
-    /// Stores a fix of a session, in place of what is stored of it. Gives it a number if it has none. Returns the fix.
+    /// Stores a fix of a session, replacing its earlier state. Assigns a number if it has none. Returns the fix.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl Store {
     fn link_fix(&self, id: SessionId, mut fix: Fix, progress: Progress) -> Result<Fix> {
         let previous = self.head_of(id)?;
         let folder = self.sessions()?.folder(&id.to_string())?;
-        // A file that cannot be read is replaced, because it decides nothing.
+        // An unreadable file is replaced, because no verdict depends on it.
         let Fixes { mut fixes, mut links, .. } = stored_fixes(&folder).unwrap_or_default();
         if fix.number == 0 {
             let numbers = fixes.iter().map(|f| f.number).chain(links.iter().map(|l| l.number));
@@ -72,23 +72,23 @@ impl Store {
     }
 }
 
-/// Returns the end of a chain with the links of fixes that continue it.
+/// Returns the last head of a chain, including the links of fixes that continue it.
 pub(super) fn end(head: String, fixes: Option<&Fixes>) -> String {
     let links = fixes.iter().flat_map(|f| &f.links);
     links.fold(head, |head, link| if link.previous == head { link.seal.clone() } else { head })
 }
 
-/// Result of the comparison of fixes with their links.
+/// The result of comparing fixes with their links.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Compared {
-    /// Differences from the stored state, in words.
+    /// Descriptions of differences from the stored state.
     pub(super) edits: Vec<String>,
     /// Fixes without a link.
     pub(super) unlinked: Vec<u32>,
 }
 
-/// Compares fixes with their links. `values`: the fixes as they are in the file, with fields that this version does not
-/// know. Pure.
+/// Compares fixes with their links. `values` are the fixes as JSON values of the file, including fields that this
+/// version does not know. Pure.
 pub(super) fn compare(fixes: &Fixes, values: &[Value]) -> Compared {
     let mut out = Compared::default();
     let newest = |number: u32| fixes.links.iter().rev().find(|l| l.number == number);
@@ -101,7 +101,7 @@ pub(super) fn compare(fixes: &Fixes, values: &[Value]) -> Compared {
     }
     let has = |number: u32| fixes.fixes.iter().any(|f| f.number == number);
     let oldest = fixes.fixes.iter().map(|f| f.number).min().unwrap_or(0);
-    // Only the oldest ones are dropped, and only for newer ones.
+    // Only the oldest fixes are dropped, and only for newer ones.
     let is_dropped = |number: u32| fixes.fixes.len() >= MOST && number < oldest;
     let mut seen = HashSet::new();
     let mut ended = HashSet::new();

@@ -5,19 +5,19 @@ use std::fmt;
 
 /// The name of a stored session: the day it began (UTC) and its number on that day, from 1.
 ///
-/// Ordered by day, then number. Only the canonical form is a name, so one can stand in a path.
+/// Ordered by day, then number. Only the canonical form is accepted, so a name is safe in a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
     date: Date,
     number: u32,
 }
 
-/// Numbers of a day end here: nine digits.
+/// Highest number of a day: nine digits.
 const LAST: u32 = 999_999_999;
 
 impl SessionId {
-    /// Parses a name in its canonical form: `YYYY-MM-DD-NNN`, a day that exists, and three digits or as many more
-    /// as the number needs.
+    /// Parses a name in its canonical form: `YYYY-MM-DD-NNN`, with a valid date, and three digits or more if the number
+    /// needs them.
     pub fn parse(name: &str) -> Option<Self> {
         let bytes = name.as_bytes();
         if !(14..=20).contains(&bytes.len()) || bytes[4] != b'-' || bytes[7] != b'-' || bytes[10] != b'-' {
@@ -41,7 +41,7 @@ impl SessionId {
         Self { date, number: 1 }
     }
 
-    /// Returns the next name of the same day; `None` where the day has no more.
+    /// Returns the next name of the same day, or `None` after the last one.
     pub(super) fn next(self) -> Option<Self> {
         (self.number < LAST).then_some(Self { number: self.number + 1, ..self })
     }

@@ -1,19 +1,20 @@
-//! The chain over sessions: each tells in its request, which its seals cover, which heads stood before it. Pure.
+//! The chain of sessions: the request of each, which its seals cover, contains the heads of earlier ones. Pure.
 //!
-//! So a session that was removed from between others is a hole, and one whose last round or closing was cut off lacks
-//! a head that a later one saw. The oldest may be missing, which is what pruning does. What came after the newest
-//! session began is told by `latest.json` alone, which no seal covers: a head that is noted elsewhere tells more.
+//! So the removal of a session between others leaves a gap, and a session whose last round or closing was removed lacks
+//! a head that a later session recorded. The oldest sessions may be missing, because pruning removes them. Only
+//! `latest.json`, which no seal covers, records changes after the newest session began; a head that was recorded
+//! elsewhere is stronger evidence.
 
 use super::SessionId;
 use crate::wire::stored::Head;
 use std::collections::{HashMap, HashSet};
 
-/// Who says that a session had a head.
+/// A record that a session existed or had a head.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     pub(super) by: String,
     pub(super) id: SessionId,
-    /// `None`: only that there was such a session.
+    /// `None` if the record only says that the session existed.
     pub(super) head: Option<String>,
 }
 
@@ -25,27 +26,27 @@ impl Claim {
     }
 }
 
-/// What is known of a session that is there.
+/// An existing session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'s> {
     pub(super) id: SessionId,
-    /// All that it ever had, as its seals say.
+    /// All heads that it had, by its seals.
     pub(super) heads: &'s [String],
-    /// Nothing else is wrong with it, and this program understands all of it: what its seals say is worth something.
+    /// Whether it has no other modification and this version understands all of it, so that its seals can be trusted.
     pub(super) sound: bool,
 }
 
-/// Something that a claim tells of.
+/// A contradiction between a record and the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Break {
-    /// The session is not there, though older ones are.
+    /// The session is missing, though older ones exist.
     Hole(SessionId, String),
-    /// It has no more a head that it had.
+    /// A head of the session is missing.
     Cut(SessionId, String),
 }
 
-/// Compares what is claimed with what is there. `aside`: those that are known to be damaged, or to have been removed
-/// for that; `oldest`: that is there.
+/// Compares the records with the existing sessions. `aside` are the sessions that are damaged or were removed for that;
+/// `oldest` is the oldest existing one.
 pub(super) fn breaks(
     claims: &[Claim],
     known: &[Known<'_>],
@@ -105,7 +106,7 @@ mod tests {
             "{cut:?}"
         );
         assert_eq!(breaks(&[claim("x", 1, None)], &[], &[], None), [], "all were removed");
-        // The first word about a session counts, whoever else speaks of it.
+        // The first record of a session counts, whatever other records there are.
         let both = told(&[claim("x", 2, Some("c")), claim("y", 5, None), claim("z", 2, Some("d"))]);
         assert!(
             matches!(both.as_slice(), [Break::Cut(a, _), Break::Hole(b, _)] if (*a, *b) == (id(2), id(5))),

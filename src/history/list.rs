@@ -1,4 +1,4 @@
-//! Lists sessions, newest first, without reading more of them than is shown.
+//! Lists sessions, newest first, and reads only the sessions that are shown.
 
 use super::read::{
     SEAL, chain_end, completion, document, request, required, review, round_name, rounds, status, stored_fixes,
@@ -9,21 +9,21 @@ use crate::error;
 use crate::wire::stored::{History, Overview, STORED_VERSION, Seal};
 use std::collections::BinaryHeap;
 
-/// Damaged sessions that one listing looks at, beyond those that it shows.
+/// Damaged sessions that one listing reports, at most.
 const MOST_DAMAGED: usize = 100;
 
 impl Store {
-    /// Lists the newest sessions, at most `limit`. What cannot be read on the way is told, and put aside where it is
-    /// damaged; what was put aside before is told every time, newest first.
+    /// Lists the newest sessions, at most `limit`. Reports unreadable ones and moves damaged ones to `.corrupt`;
+    /// reports earlier ones there too, newest first.
     ///
     /// # Errors
     ///
-    /// Incomplete where the store cannot be read.
+    /// Incomplete if the store cannot be read.
     pub fn list(&self, limit: usize) -> error::Result<History> {
         let failed = |t: Trouble| t.error("the stored reviews cannot be listed");
         let aside = self.aside().map_err(failed)?;
         let ids = self.ids().map_err(failed)?;
-        // Sorts only as far as it is asked.
+        // A heap sorts only as many as are needed.
         let mut ids = BinaryHeap::from(ids);
         let mut history = History { schema_version: STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() };
         let mut movable = true;
@@ -35,7 +35,7 @@ impl Store {
                 Err(Trouble::Absent) => {}
                 Err(t) => {
                     let damaged = self.damaged(id, &t, movable);
-                    // What cannot be done once is not tried a hundred times.
+                    // An operation that failed once is not repeated a hundred times.
                     movable &= damaged.moved_to.is_some() || !matches!(t, Trouble::Damaged(..));
                     history.damaged.push(damaged);
                 }
@@ -48,7 +48,7 @@ impl Store {
 
     fn overview(&self, id: SessionId) -> Result<Overview> {
         let folder = self.sessions()?.folder(&id.to_string())?;
-        // Before the rounds: none follows a closing.
+        // Read before the rounds, because no round follows a closing.
         let completion = completion(&folder, id)?;
         let request = request(&folder, id)?;
         let count = rounds(&folder)?;

@@ -1,24 +1,25 @@
-//! One writer at a time: `flock` on `.reviews/lock`.
+//! Allows one writer at a time: `flock` on `.reviews/lock`.
 //!
-//! The kernel gives the lock back when its holder ends, however it ends; the file stays and says who had it last.
+//! The kernel releases the lock when its holder ends in any way. The file remains, with the process ID of the last
+//! holder.
 
 use super::disk::{Folder, LockFile};
 use super::trouble::{Result, Trouble};
 use std::time::{Duration, Instant};
 
 const NAME: &str = "lock";
-/// Between two tries to take it.
+/// Pauses between attempts to take it.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// The lock of a store, for as long as this lives.
+/// The lock of a store, released on drop.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: LockFile,
 }
 
 impl Lock {
-    /// Takes the lock; waits for it as long as `patience` allows.
+    /// Takes the lock; waits for it up to `patience`.
     pub(super) fn take(root: &Folder, patience: Duration) -> Result<Self> {
         let file = root.open_lock(NAME)?;
         let started = Instant::now();

@@ -1,17 +1,17 @@
-//! What blocked in an earlier round, does no longer, and was answered by nothing that is recorded. Pure.
+//! Finds unresolved findings: they blocked in an earlier round, no longer do, and no record explains why. Pure.
 //!
-//! A finding is answered where its code was mended, where a person waived it, where a comment suppresses it, and
-//! where a model's finding is disputed; also where it weighs less under the very policy under which it blocked. It is
-//! not where another policy let it through, or where nobody looked for it.
+//! A finding is resolved if its code was fixed, a person waived it, a comment suppresses it, or a model's finding is
+//! disputed; also if it weighs less under the same policy under which it blocked. It is unresolved if another policy no
+//! longer blocks on it, or the last round did not check it.
 
 use crate::finding::Origin;
 use crate::wire::stored::{Entry, Since, State};
 use crate::wire::{Disposition, Finding, Report};
 
-/// Names of findings that a sentence tells.
+/// Findings that a sentence names, at most.
 const NAMES: usize = 5;
 
-/// A round, as far as it tells what became of findings.
+/// A round and the fate of earlier findings in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Told<'r> {
     pub report: &'r Report,
@@ -19,25 +19,25 @@ pub struct Told<'r> {
     pub since: Option<&'r Since>,
 }
 
-/// A finding that nothing answered.
+/// An unresolved finding.
 #[derive(Clone, Copy, Debug)]
 pub struct Owed<'r> {
-    /// As it was when it last blocked.
+    /// The finding when it last blocked.
     pub finding: &'r Finding,
-    /// When that was.
+    /// Round in which it last blocked.
     pub round: u32,
-    /// Where it is now, in the last round; `None`: that round did not look for it.
+    /// The finding in the last round; `None` if that round did not check it.
     pub now: Option<&'r Finding>,
     /// Whether the last round had another policy.
     pub other_policy: bool,
-    /// The policy under which it blocked.
+    /// Policy under which it blocked.
     policy: &'r str,
-    /// As it was last known.
+    /// Last known state of the finding.
     last: &'r Finding,
 }
 
 impl Owed<'_> {
-    /// Returns its name for people: `F1 of round 1 (eval-call at a.py:3)`.
+    /// Returns its name to display, such as `F1 of round 1 (eval-call at a.py:3)`.
     pub fn name(&self) -> String {
         let f = self.finding;
         let at = match (&f.file, f.line) {
@@ -49,7 +49,7 @@ impl Owed<'_> {
     }
 }
 
-/// Returns the names of findings for people.
+/// Returns the names of findings to display.
 pub fn names(all: &[Owed<'_>]) -> String {
     let some: Vec<String> = all.iter().take(NAMES).map(Owed::name).collect();
     match (some.as_slice(), all.len().saturating_sub(NAMES)) {
@@ -59,8 +59,8 @@ pub fn names(all: &[Owed<'_>]) -> String {
     }
 }
 
-/// Follows what blocked through the rounds of a session, oldest first, and returns what the last one owes an answer
-/// to. What blocks in the last round is not in it.
+/// Tracks blocking findings through the rounds of a session, oldest first, and returns those that are unresolved in the
+/// last round. Excludes findings that block in the last round.
 pub fn owed<'r>(rounds: &[Told<'r>]) -> Vec<Owed<'r>> {
     let mut open: Vec<Owed<'r>> = Vec::new();
     for (n, round) in rounds.iter().enumerate() {
@@ -95,7 +95,7 @@ pub fn owed<'r>(rounds: &[Told<'r>]) -> Vec<Owed<'r>> {
     open
 }
 
-/// Returns true if the last round looked at none of the files that it was about, though an earlier one blocked.
+/// Returns true if the last round reviewed none of its files, although an earlier one blocked.
 pub fn is_blind(rounds: &[Told<'_>]) -> bool {
     let Some((last, earlier)) = rounds.split_last() else { return false };
     let coverage = &last.report.coverage;
@@ -103,13 +103,13 @@ pub fn is_blind(rounds: &[Told<'_>]) -> bool {
     unread && earlier.iter().any(|r| r.report.findings.iter().any(|f| f.blocking))
 }
 
-/// Returns true if an entry of the round after speaks of this finding.
+/// Returns true if an entry of the following round is about this finding.
 fn became(before: &Owed<'_>, entry: &Entry) -> bool {
     let known = before.last;
     match entry.state {
-        // Named as it was.
+        // Has the name from before.
         State::Fixed | State::Unchecked => entry.fingerprint == known.fingerprint && entry.title == known.title,
-        // Named as it is: the same lines may be told in other words.
+        // Has the current name: a model may describe the same lines in other words.
         State::StillThere | State::Moved => {
             let is_named = entry.previous_id.as_ref() == Some(&known.id) && entry.previous_line == known.line;
             is_named && entry.rule_id == known.rule_id
@@ -118,14 +118,14 @@ fn became(before: &Owed<'_>, entry: &Entry) -> bool {
     }
 }
 
-/// Returns what is left of a finding after a round.
+/// Returns the state of a finding after a round, if it is unresolved.
 fn after<'r>(before: &Owed<'r>, entry: &Entry, report: &'r Report) -> Option<Owed<'r>> {
     let other_policy = before.policy != report.policy.hash;
     match entry.state {
         State::Unchecked => Some(Owed { now: None, other_policy, ..*before }),
         State::StillThere | State::Moved | State::Reopened => {
             let now = report.findings.iter().find(|f| Some(&f.id) == entry.id.as_ref())?;
-            // One that blocks again is owed as it is now.
+            // A finding that blocks again is added in its current state.
             let let_through = !now.blocking && other_policy && !is_answered(now);
             let_through.then_some(Owed { now: Some(now), last: now, other_policy, ..*before })
         }
@@ -133,7 +133,7 @@ fn after<'r>(before: &Owed<'r>, entry: &Entry, report: &'r Report) -> Option<Owe
     }
 }
 
-/// Returns what came back and blocked before it was mended.
+/// Returns a reopened finding that blocked before it was fixed.
 fn returned<'r>(entry: &Entry, earlier: &[Told<'r>], report: &'r Report) -> Option<Owed<'r>> {
     let now = report.findings.iter().find(|f| Some(&f.id) == entry.id.as_ref())?;
     let before = earlier.iter().rev().find_map(|r| {
@@ -151,9 +151,9 @@ fn returned<'r>(entry: &Entry, earlier: &[Told<'r>], report: &'r Report) -> Opti
     after(&before, entry, report)
 }
 
-/// Returns true if something that is recorded with a finding says why it does not block.
+/// Returns true if a record explains why a finding does not block.
 fn is_answered(f: &Finding) -> bool {
-    // What a model doubts of a rule's finding takes nothing from it.
+    // A model's dispute does not affect a rule's finding.
     let is_disputed = f.disputed.is_some() && f.origin != Origin::Rules.name();
     let is_decided = matches!(f.disposition, Disposition::Rejected | Disposition::Deferred);
     f.waived.is_some() || is_decided || f.suppressed.as_ref().is_some_and(|s| s.by == "inline") || is_disputed

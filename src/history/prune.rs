@@ -1,4 +1,4 @@
-//! Removes old sessions, and what broken runs left behind.
+//! Removes old sessions, and the temporary files of crashed runs.
 
 use super::disk::Folder;
 use super::trouble::{Result, Trouble};
@@ -7,26 +7,26 @@ use super::{SessionId, Store, TMP};
 use crate::error;
 use jiff::Timestamp;
 
-/// Seconds after which a half-written session belongs to nobody.
+/// Seconds after which a temporary file is stale.
 const STALE: i64 = 3600;
 
-/// What was removed.
+/// The result of pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Oldest first.
     pub removed: Vec<SessionId>,
-    /// Sessions that are left.
+    /// Number of remaining sessions.
     pub kept: usize,
-    /// What broken runs had left in `tmp/`.
+    /// Number of stale temporary files that were removed.
     pub swept: usize,
 }
 
 impl Store {
-    /// Removes all but the newest `keep` sessions, open ones included, and what broken runs left.
+    /// Removes all but the newest `keep` sessions, including open ones, and stale temporary files.
     ///
     /// # Errors
     ///
-    /// Incomplete where the system says no; what was removed until then is gone.
+    /// Incomplete on a system error; files removed before the error stay removed.
     pub fn prune(&self, keep: usize, now: Timestamp) -> error::Result<Pruned> {
         self.shorten(keep, now).map_err(|t| t.error("old reviews cannot be removed"))
     }
@@ -63,7 +63,7 @@ impl Store {
     }
 }
 
-/// Removes what nobody writes any more; returns how much. Trouble is left for the next time.
+/// Removes stale temporary files, and returns their number. Errors are ignored: the next run tries again.
 pub(super) fn sweep(tmp: &Folder, now: Timestamp) -> usize {
     let Ok(names) = tmp.names() else { return 0 };
     let stale = |name: &&String| tmp.look(name).is_ok_and(|l| l.modified.0 < now.as_second() - STALE);

@@ -1,4 +1,4 @@
-//! Reads sessions, and puts aside what cannot be read.
+//! Reads sessions, and moves damaged ones to `.corrupt`.
 
 use super::disk::Folder;
 use super::fixes::{self, FIXES};
@@ -18,7 +18,7 @@ pub(super) const RESPONSE: &str = "response.json";
 pub(super) const SEAL: &str = "seal.json";
 pub(super) const COMPLETE: &str = "complete.json";
 
-/// Bytes of a file, by what it is. What is larger is neither written nor read.
+/// Returns the bytes of a file, at most. Larger files are neither written nor read.
 pub(super) fn most(name: &str) -> u64 {
     match name {
         CHANGE | REVIEW => 64 << 20,
@@ -27,9 +27,9 @@ pub(super) fn most(name: &str) -> u64 {
     }
 }
 
-/// Rounds that a session has at most; policy allows far fewer.
+/// Rounds of a session, at most; policies allow far fewer.
 pub(super) const MOST_ROUNDS: u32 = 10_000;
-/// How long a reader waits for a writer before it leaves a damaged session where it is.
+/// Time that a reader waits for a writer before it leaves a damaged session in place.
 const AWHILE: Duration = Duration::from_millis(200);
 
 /// Returns the folder name of a round.
@@ -53,7 +53,7 @@ pub(super) fn understand<T: Document>(bytes: &[u8], shown: impl Fn() -> String) 
     })
 }
 
-/// Returns a document; `None` where there is none.
+/// Returns a document, or `None` if it is missing.
 pub(super) fn optional<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Err(Trouble::Absent) => Ok(None),
@@ -61,7 +61,7 @@ pub(super) fn optional<T>(read: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Returns a document of a session, which is damaged where it lacks one.
+/// Returns a document of a session. A missing one means that the session is damaged.
 pub(super) fn required<T>(read: Result<T>, folder: &Folder, name: &str) -> Result<T> {
     match read {
         Err(Trouble::Absent) => Err(Trouble::Damaged(folder.shown(name), "it is missing".to_owned())),
@@ -84,13 +84,13 @@ pub(super) fn rounds(session: &Folder) -> Result<u32> {
     }
 }
 
-/// Returns the number of a round by its folder's name.
+/// Returns the number of a round from its folder's name.
 pub(super) fn round_number(name: &str) -> Option<u32> {
     let number = name.strip_prefix("round-")?.parse().ok()?;
     (name == round_name(number)).then_some(number)
 }
 
-/// Reads the review of a round and checks that it is the one it stands for.
+/// Reads the review of a round and checks that it belongs to this session and round.
 pub(super) fn review(folder: &Folder, id: SessionId, round: u32) -> Result<Review> {
     let review: Review = required(document(folder, REVIEW), folder, REVIEW)?;
     if review.round != round {
@@ -125,7 +125,7 @@ fn speaks_of(said: &str, id: SessionId, folder: &Folder, name: &str) -> Result<(
     Err(Trouble::Damaged(folder.shown(name), "it speaks of another review".to_owned()))
 }
 
-/// Returns how a session stands: as it was closed, else as its last round left it.
+/// Returns the status of a session: of its closing, or else of its last round.
 pub(super) fn status(completion: Option<&Completion>, last: &Review) -> stored::Status {
     completion.and_then(|c| c.entries.last()).map_or(last.status, |closing| closing.status)
 }
@@ -136,7 +136,7 @@ pub(super) fn chain_end(completion: Option<&Completion>, last: &Seal, fixes: Opt
     fixes::end(closing.map_or_else(|| last.head.clone(), |closing| closing.seal.clone()), fixes)
 }
 
-/// Reads the fixes of a session. They decide nothing: what cannot be read of them is missing.
+/// Reads the fixes of a session. No verdict depends on them, so an unreadable file counts as missing.
 pub(super) fn stored_fixes(folder: &Folder) -> Option<Fixes> {
     optional(document(folder, FIXES)).unwrap_or_default()
 }
@@ -146,17 +146,17 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Usage where there is none of this name, or a newer program wrote it, or it is damaged: then it was put into
-    /// `.corrupt`, which the error tells.
+    /// Usage if it does not exist, a newer version wrote it, or it is damaged: then it is moved to `.corrupt`, and the
+    /// error says so.
     pub fn session(&self, id: &SessionId) -> error::Result<Session> {
         self.load(*id).map_err(|t| self.unreadable(*id, t))
     }
 
-    /// Returns the change of a round, as it is stored.
+    /// Returns the stored change of a round.
     ///
     /// # Errors
     ///
-    /// As [`Store::session`]; usage where there is no such round.
+    /// As [`Store::session`]; usage if there is no such round.
     pub fn change(&self, id: &SessionId, round: u32) -> error::Result<Vec<u8>> {
         let read = || {
             let session = self.sessions()?.folder(&id.to_string())?;
@@ -174,12 +174,12 @@ impl Store {
         }
     }
 
-    /// Returns the newest session; `None` where there is none.
+    /// Returns the newest session, or `None` if there is none.
     ///
     /// # Errors
     ///
-    /// Usage where the newest one is damaged, until it is removed or a newer one begins; incomplete where the store
-    /// cannot be read.
+    /// Usage if the newest one is damaged, until it is removed or a newer one begins; incomplete if the store cannot be
+    /// read.
     pub fn latest(&self) -> error::Result<Option<SessionId>> {
         self.newest_sound().map_err(|t| t.error("the stored reviews cannot be listed"))?
     }
@@ -191,14 +191,14 @@ impl Store {
         Ok(session)
     }
 
-    /// Checks that a folder that was read is still the session. Where it is not, part of it may have been gone
-    /// when it was read, and what was read is to be dropped.
+    /// Checks that a folder that was read is still the session's. If not, it may have been removed in part during the
+    /// read, and the result is invalid.
     pub(super) fn still_this(&self, id: SessionId, folder: &Folder) -> Result<()> {
         let now = self.sessions()?.look(&id.to_string())?;
         if now.which == folder.look_at_self()?.which { Ok(()) } else { Err(Trouble::Absent) }
     }
 
-    /// Returns the trouble with a session, or `Absent` where it was removed while it was read.
+    /// Returns the error about a session, or `Absent` if it was removed during the read.
     pub(super) fn since(&self, id: SessionId, trouble: Trouble) -> Trouble {
         match (&trouble, self.still_there(id)) {
             (Trouble::Damaged(..), Err(Trouble::Absent)) => Trouble::Absent,
@@ -206,12 +206,12 @@ impl Store {
         }
     }
 
-    /// Checks that a session of which something was missing was not removed while it was read.
+    /// Checks that a session with missing parts was not removed during the read.
     pub(super) fn still_there(&self, id: SessionId) -> Result<()> {
         self.sessions()?.look(&id.to_string()).map(drop)
     }
 
-    /// Lists the names of sessions, in no order.
+    /// Lists the names of sessions, unordered.
     pub(super) fn ids(&self) -> Result<Vec<SessionId>> {
         match self.sessions() {
             Ok(sessions) => sessions.names_as(SessionId::parse),
@@ -220,8 +220,8 @@ impl Store {
         }
     }
 
-    /// Returns the newest session: as `latest.json` says where it is newer than everything that happened to the
-    /// sessions, else as their names say.
+    /// Returns the newest session: the one in `latest.json` if the file is not older than the folder of sessions and
+    /// the session exists, or else the one with the highest name.
     pub(super) fn newest(&self) -> Result<Option<SessionId>> {
         if let Some(id) = self.pointed_at()? {
             return Ok(Some(id));
@@ -241,13 +241,12 @@ impl Store {
         Ok(there.then_some(id))
     }
 
-    /// Returns what `latest.json` says, whether or not it is so. It can be made again: what is wrong with it is no
-    /// error.
+    /// Returns the session in `latest.json`, which may not exist. The file can be rebuilt, so errors are ignored.
     pub(super) fn pointer(&self) -> Option<SessionId> {
         SessionId::parse(&self.latest_document()?.review_id)
     }
 
-    /// Returns `latest.json`, where it can be read.
+    /// Returns `latest.json`, if it can be read.
     pub(super) fn latest_document(&self) -> Option<Latest> {
         document(&self.root, LATEST).ok()
     }
@@ -261,7 +260,7 @@ impl Store {
         Ok(chain_end(completion.as_ref(), &seal, stored_fixes(&folder).as_ref()))
     }
 
-    /// Makes the error about a session that cannot be read; what is damaged is put aside first.
+    /// Returns the error about a session that cannot be read, after moving a damaged one to `.corrupt`.
     pub(super) fn unreadable(&self, id: SessionId, trouble: Trouble) -> Error {
         let what = format!("review {id} cannot be read");
         match self.since(id, trouble) {
@@ -290,8 +289,7 @@ impl Store {
         }
     }
 
-    /// Tells of a session that cannot be read, and puts it aside where it is damaged and
-    /// `movable`.
+    /// Describes an unreadable session. Moves it to `.corrupt` if it is damaged and `movable`.
     pub(super) fn damaged(&self, id: SessionId, trouble: &Trouble, movable: bool) -> Damaged {
         let moved_to = match trouble {
             Trouble::Damaged(..) if movable => self.put_aside(id),
@@ -300,11 +298,10 @@ impl Store {
         Damaged { review_id: id.to_string(), why: trouble.line(), moved_to }
     }
 
-    /// Puts a damaged session into `.corrupt`; returns where, relative to the store. Where that cannot be done it
-    /// stays.
+    /// Moves a damaged session to `.corrupt`. Returns its new path relative to the store, or `None` on an error.
     fn put_aside(&self, id: SessionId) -> Option<String> {
         let _lock = super::lock::Lock::take(&self.root, AWHILE).ok()?;
-        // Somebody may have mended or moved it.
+        // Another process may have repaired or moved it.
         if !matches!(self.load(id), Err(Trouble::Damaged(..))) {
             return None;
         }
@@ -320,7 +317,7 @@ impl Store {
 
 /// Reads a session from its folder.
 ///
-/// The closing is read first: no round follows one, so that the rounds that are listed after it are those it speaks of.
+/// The closing is read first: no round follows one, so the rounds that are listed later are those that it covers.
 pub(super) fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
     let completion = completion(folder, id)?;
     let request = request(folder, id)?;
@@ -329,7 +326,7 @@ pub(super) fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
     for n in 1..=count {
         let name = round_name(n);
         let round = required(folder.folder(&name), folder, &name)?;
-        // An answer counts once the round that follows it is there: both come at once.
+        // A response counts only if the following round exists: both are stored together.
         let response: Option<Response> = if n < count { optional(document(&round, RESPONSE))? } else { None };
         let seal = required(document(&round, SEAL), &round, SEAL)?;
         all.push(Round { review: review(&round, id, n)?, response, seal });
@@ -352,7 +349,7 @@ pub(super) fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
     })
 }
 
-/// Makes the error about a round that a session does not have.
+/// Returns the error for a round that a session does not have.
 pub(super) fn no_round(id: &SessionId, round: u32) -> Error {
     Error::usage(format!("review {id} has no round {round}"))
         .hint_person(format!("`claude-reviewer history {id}` lists its rounds"))

@@ -1,30 +1,30 @@
-//! What goes wrong in a store, and how it is told.
+//! The errors of a store, and their messages.
 
 use crate::error::{Error, Kind};
 use rustix::io::Errno;
 use std::io;
 
-/// Why something in a store cannot be had.
+/// An error of an operation in the store.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// There is no such thing.
+    /// The file does not exist.
     Absent,
-    /// A newer program wrote it: the file, and its version.
+    /// A newer version wrote it: the file, and its version.
     Future(String, u64),
-    /// It is not what was written: the file, and why.
+    /// The content is invalid: the file, and the reason.
     Damaged(String, String),
-    /// It is not followed or touched: a link, a pipe, somebody else's.
+    /// The file is not opened: a link, a pipe, or another user's file.
     Refused(String, String),
-    /// The system said no: what was tried, and what it said.
+    /// A system error: the operation, and its cause.
     Failed(String, io::Error),
-    /// Somebody else holds the lock.
+    /// Another process has the lock.
     Locked(String),
 }
 
 pub(super) type Result<T> = std::result::Result<T, Trouble>;
 
 impl Trouble {
-    /// Makes an error of it. `what` is what could not be done.
+    /// Converts it to an error. `what` is the operation that failed.
     pub(super) fn error(self, what: impl Into<String>) -> Error {
         let error = |kind, cause: String| Error { kind, causes: vec![cause], ..Error::usage(what) };
         match self {
@@ -48,7 +48,7 @@ impl Trouble {
         }
     }
 
-    /// Returns the same in one line.
+    /// Formats it on one line.
     pub(super) fn line(&self) -> String {
         match self {
             Self::Absent => "it is missing".to_owned(),
@@ -63,14 +63,14 @@ impl Trouble {
     }
 }
 
-/// What to do about an error.
+/// The hints for a system error.
 struct Advice {
     person: &'static str,
-    /// `None`: the same.
+    /// `None` if it is the same.
     agent: Option<&'static str>,
 }
 
-/// Returns what to do about an error of the system, where there is something.
+/// Returns the hints for a system error, if there are any.
 fn hint(what: &str, e: &io::Error) -> Option<Advice> {
     let person = match Errno::from_io_error(e)? {
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => {

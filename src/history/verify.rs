@@ -1,8 +1,8 @@
-//! Looks whether anything in a session was edited since it was stored.
+//! Checks whether a session was modified since it was stored.
 //!
-//! A file that was changed, added or removed does not go with the seal of its round. Whoever makes a new seal as well
-//! makes new heads: a head that was noted elsewhere, or by a later session ([`link`]), is then nowhere in the session.
-//! So is one whose round or closing was cut off the end, which none of its own seals tells of.
+//! A file that was modified, added or removed does not match the seal of its round. An attacker who also forges a seal
+//! changes the heads: then the session lacks a head that was recorded elsewhere, or by a later session ([`link`]). The
+//! same holds if the last rounds or the closing were removed, which the session's own seals do not show.
 
 use super::chain::{self, Covered};
 use super::damage::session_of;
@@ -21,32 +21,32 @@ use crate::wire::stored::{Completion, Document, Head, Request, Response, Review,
 use serde_json::Value;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// A session that was looked at.
+/// The result of checking a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     pub id: String,
     pub rounds: u32,
-    /// The end of the hash chain; `None` where it has none.
+    /// End of the hash chain, if there is one.
     pub head: Option<String>,
-    /// What is not as it was stored; empty: the seals tell of no edit.
+    /// Differences from the stored state; empty if the seals show none.
     pub edits: Vec<Edit>,
-    /// Files that no seal covers: left by a run that was broken off, or put there. They do not count.
+    /// Files that no seal covers: from an interrupted run, or added by hand. They do not count as modifications.
     pub unsealed: Vec<String>,
-    /// The file that a newer program wrote, which this one cannot check, and why.
+    /// File that a newer version wrote and this one cannot check, and the reason.
     pub newer: Option<String>,
-    /// It is not there any more: it was damaged and removed, and why and when. No edit.
+    /// Reason and time of the removal of a damaged session, which is not a modification.
     pub removed: Option<String>,
 }
 
 impl Checked {
-    /// Tells of a session that is not where it was.
+    /// Describes a missing session.
     fn gone(id: String, why: Option<String>, removed: Option<String>) -> Self {
         let edits = why.into_iter().map(|why| Edit { round: None, file: String::new(), why }).collect();
         Self { id, rounds: 0, head: None, edits, unsealed: Vec::new(), newer: None, removed }
     }
 }
 
-/// A session that was looked at, with what it says of others.
+/// A checked session, with its records of other sessions.
 struct Seen {
     id: SessionId,
     checked: Checked,
@@ -54,18 +54,18 @@ struct Seen {
     before: Vec<Head>,
 }
 
-/// Something that is not as it was stored.
+/// A difference from the stored state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// `None`: the session as a whole, or how it was closed.
+    /// `None` for the session as a whole, or its closing.
     pub round: Option<u32>,
-    /// Relative to the session: `round-1/review.json`; empty: the session as a whole.
+    /// Path relative to the session, such as `round-1/review.json`; empty for the session as a whole.
     pub file: String,
     pub why: String,
 }
 
 impl Store {
-    /// Says what of a session is not as it was stored, as far as its own seals tell; `None`: nothing.
+    /// Returns the first modification of a session that its own seals or later sessions show, if any.
     ///
     /// # Errors
     ///
@@ -79,16 +79,16 @@ impl Store {
         }))
     }
 
-    /// Looks at one session or at all of them, oldest first.
+    /// Checks one session or all of them, oldest first.
     ///
-    /// `noted` is a head that was written down elsewhere: the session must have had it.
+    /// `noted` is a head that was recorded elsewhere: the session must have had it.
     ///
     /// # Errors
     ///
-    /// Usage where there is no such session; incomplete where the store cannot be read.
+    /// Usage if there is no such session; incomplete if the store cannot be read.
     pub fn verify(&self, id: Option<&SessionId>, noted: Option<&str>) -> error::Result<Vec<Checked>> {
         let failed = |t: Trouble| t.error("the stored reviews cannot be checked");
-        // What is claimed is read before what it speaks of, which only grows.
+        // Records are read before the sessions that they are about, because sessions only grow.
         let mut claims = self.claims_of_latest();
         let mut ids = self.ids().map_err(failed)?;
         ids.sort_unstable();
@@ -115,12 +115,12 @@ impl Store {
                 seen => all.push(seen?),
             }
         }
-        // Nothing that was edited is believed.
+        // Records of modified sessions are not trusted.
         for s in all.iter().filter(|s| s.checked.edits.is_empty() && s.checked.newer.is_none()) {
             claims.extend(Claim::all(&s.checked.id, &s.before));
         }
         let aside = self.aside()?;
-        // What was removed or came meanwhile is no hole.
+        // Sessions that were removed or created meanwhile are not gaps.
         let now = self.ids()?;
         let seen: HashSet<SessionId> = all.iter().map(|s| s.id).collect();
         let came: HashSet<SessionId> = now.iter().copied().filter(|id| !seen.contains(id)).collect();
@@ -142,7 +142,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Returns what `latest.json` says of sessions: it is the newest one's own word, and of this machine.
+    /// Returns the records in `latest.json`, which the newest session wrote on this machine.
     fn claims_of_latest(&self) -> Vec<Claim> {
         let Some(latest) = self.latest_document().filter(|_| !self.shared) else { return Vec::new() };
         let by = self.root.shown(LATEST);
@@ -150,22 +150,22 @@ impl Store {
         Claim::all(&by, latest.since.iter().chain([&newest]))
     }
 
-    /// Returns what sessions that began after this one say of it, as far as their seals are right.
+    /// Returns the records about this session in later ones whose seals are valid.
     fn claims_of_later(&self, id: SessionId, ids: &[SessionId]) -> Vec<Claim> {
         let Ok(sessions) = self.sessions() else { return Vec::new() };
         let claims = |later: SessionId| {
             let folder = sessions.folder(&later.to_string()).ok()?;
             let claims = Claim::all(&later.to_string(), &document::<Request>(&folder, REQUEST).ok()?.before);
             let own: Vec<Claim> = claims.into_iter().filter(|c| c.id == id).collect();
-            // Looked at only where it tells anything.
+            // Checked last, because it is expensive.
             let is_sound = || self.check(later, None).is_ok_and(|s| s.checked.edits.is_empty());
             (!own.is_empty() && is_sound()).then_some(own)
         };
         ids.iter().filter(|later| **later > id).filter_map(|later| claims(*later)).flatten().collect()
     }
 
-    /// Looks at one session. What cannot be read of it is an edit; an error is the session that is not there, or a
-    /// system that says no.
+    /// Checks one session. Unreadable parts are modifications; an error means that the session does not exist, or a
+    /// system error.
     fn check(&self, id: SessionId, noted: Option<&str>) -> Result<Seen> {
         let mut look = Look::of(id);
         let mut rounds = 0;
@@ -195,7 +195,7 @@ fn known(all: &[Seen]) -> Vec<Known<'_>> {
     all.iter().map(|s| Known { id: s.id, heads: &s.heads, sound: sound(&s.checked) }).collect()
 }
 
-/// Marks the sessions whose end is cut off; returns those that are missing, and why they are known.
+/// Marks the sessions with missing heads; returns the missing sessions, and the records of them.
 fn mark(all: &mut [Seen], breaks: Vec<Break>) -> Vec<(SessionId, String)> {
     let mut holes = Vec::new();
     let places: HashMap<SessionId, usize> = all.iter().enumerate().map(|(i, s)| (s.id, i)).collect();
@@ -212,23 +212,23 @@ fn mark(all: &mut [Seen], breaks: Vec<Break>) -> Vec<(SessionId, String)> {
     holes
 }
 
-/// What was seen of a session so far.
+/// The state of checking a session.
 struct Look {
     id: SessionId,
-    /// Those that the seals name.
+    /// Heads in the seals.
     heads: Vec<String>,
     edits: Vec<Edit>,
     unsealed: Vec<String>,
     newer: Option<String>,
-    /// What its request says of others.
+    /// Records of other sessions in its request.
     before: Vec<Head>,
     /// The head of the last round.
     last_round: Option<String>,
-    /// Links of fixes that no part of the chain leads to so far.
+    /// Links of fixes whose place in the chain was not reached yet.
     links: VecDeque<FixLink>,
 }
 
-/// How often a session is read again because its fixes or its closing were stored meanwhile.
+/// Reads of a session, at most, while its fixes or its closing change.
 const MOST_READS: u32 = 5;
 
 impl Look {
@@ -239,8 +239,8 @@ impl Look {
 
     /// Reads and checks all parts of a session. Returns the number of its rounds.
     ///
-    /// Rounds, links of fixes and closings continue each other, and a running `fix` adds links: what belongs together is
-    /// read between two reads of the fixes and the closing that are equal.
+    /// Rounds, links of fixes and closings continue each other, and a running `fix` adds links. So the parts are read
+    /// between two equal reads of the fixes and the closing.
     fn whole(id: SessionId, folder: &Folder) -> Result<(Self, u32)> {
         let mut reads = 1;
         loop {
@@ -268,7 +268,7 @@ impl Look {
         }
     }
 
-    /// Checks the fixes, and keeps their links for the places of the chain that they continue.
+    /// Checks the fixes, and keeps their links for the heads that they continue.
     fn fixes(&mut self, bytes: &[u8]) {
         let fixes: Fixes = match understand(bytes, String::new) {
             Ok(fixes) => fixes,
@@ -286,13 +286,13 @@ impl Look {
         }
         let known = ["schema_version", "review_id", "fixes", "links"];
         let mut keys = document.as_object().into_iter().flat_map(|object| object.keys());
-        // An added field needs a new version: renamed links would be those of no fix.
+        // An added field needs a new version: otherwise the links could be hidden by renaming their field.
         if keys.any(|key| !known.contains(&key.as_str())) {
             self.edit(None, FIXES, "it was modified");
         }
         let compared = fixes::compare(&fixes, values);
         compared.edits.iter().for_each(|why| self.edit(None, FIXES, why));
-        // Fixes of older versions have no links, and costs with more digits than are read again.
+        // Fixes of older versions have no links, and costs with more digits than survive a round trip.
         let is_linked = compared.unlinked.is_empty();
         if self.edits.len() == edits && is_linked && !is_as_written(&document, bytes) {
             self.edit(None, FIXES, "it was modified");
@@ -319,7 +319,7 @@ impl Look {
         self.edits.push(Edit { round, file: file.to_owned(), why: why.into() });
     }
 
-    /// Reads a file; `None` where it is not there, or is not one that can be read, which is an edit.
+    /// Reads a file. Returns `None` if it is missing, or cannot be read, which is a modification.
     fn bytes(&mut self, folder: &Folder, name: &str, round: Option<u32>, path: &str) -> Result<Option<Vec<u8>>> {
         match folder.read(name, most(name)) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -332,7 +332,7 @@ impl Look {
         }
     }
 
-    /// Looks at every round; returns how many there are.
+    /// Checks every round; returns their number.
     fn rounds(&mut self, session: &Folder) -> Result<u32> {
         let names = session.names()?;
         let count = names.iter().filter_map(|n| round_number(n)).max().unwrap_or(0);
@@ -380,7 +380,7 @@ impl Look {
             strange.sort_unstable();
             strange.iter().for_each(|f| self.edit(Some(n), &format!("{name}/{f}"), "not a part of a round"));
             if n == count && round.look(RESPONSE).is_ok() {
-                // It is sealed with the round that follows it, and none does.
+                // Its seal would be in the following round, which does not exist.
                 self.unsealed.push(format!("{name}/{RESPONSE}"));
             }
             before = Some(round);
@@ -394,7 +394,7 @@ impl Look {
         let mut required = Vec::new();
         if let Some(before) = before {
             let path = format!("{}/{RESPONSE}", round_name(n - 1));
-            // It answers the round before; it is sealed with the one that followed.
+            // The response to the previous round, whose seal is in this round.
             if let Some(bytes) = self.bytes(before, RESPONSE, Some(n - 1), &path)? {
                 files.push((path, bytes));
             }
@@ -455,7 +455,7 @@ impl Look {
         let seal: Seal = match understand(&bytes, String::new) {
             Ok(seal) => seal,
             Err(t) => {
-                // A newer program writes the seal and what it seals; the seal alone was edited.
+                // A newer version writes both the seal and the sealed files, so only the seal was modified.
                 match (t, newer) {
                     (Trouble::Future(..), Some((file, why))) => self.newer = Some(format!("{file}: {why}")),
                     (t, _) => self.edit(Some(n), &path, why(t)),
@@ -491,7 +491,7 @@ impl Look {
             self.edit(Some(n), &path, "it was modified");
         }
         if let (true, Some((file, why))) = (self.edits.len() == edits, newer) {
-            // It is what was sealed, so it was not edited.
+            // The seal matches, so it was not modified.
             self.newer = Some(format!("{file}: {why}"));
         }
         self.last_round = Some(seal.head.clone());
@@ -499,11 +499,11 @@ impl Look {
         Ok(())
     }
 
-    /// Looks at how the session was closed.
+    /// Checks the closings of the session.
     fn closings(&mut self, bytes: &[u8]) {
         let completion = match understand::<Completion>(bytes, String::new) {
             Ok(completion) => completion,
-            // Nothing but itself seals it, which this program cannot check.
+            // Only its own seals cover it, which this version cannot check.
             Err(t @ Trouble::Future(..)) => {
                 self.newer = Some(format!("{COMPLETE}: {}", why(t)));
                 return;
@@ -529,7 +529,7 @@ impl Look {
     }
 }
 
-/// Says what is wrong with a file that the edit names already.
+/// Returns the reason of an error, without the name of the file.
 fn why(trouble: Trouble) -> String {
     match trouble {
         Trouble::Damaged(_, why) | Trouble::Refused(_, why) => why,
@@ -538,7 +538,7 @@ fn why(trouble: Trouble) -> String {
     }
 }
 
-/// Returns true if a document is written as this program writes it: no byte could differ and mean the same.
+/// Returns true if a document is formatted exactly as this program writes it, so that every byte is significant.
 fn is_as_written(document: &impl Document, bytes: &[u8]) -> bool {
     let mut again = Vec::with_capacity(bytes.len());
     wire::write(document, &mut again).is_ok() && again == bytes

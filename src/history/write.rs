@@ -1,4 +1,4 @@
-//! Stores sessions, rounds and closings: each appears as a whole or not at all.
+//! Stores sessions, rounds and closings, each atomically.
 
 use super::chain::{self, Covered};
 use super::disk::{Folder, Unsynced, settle};
@@ -18,37 +18,37 @@ use crate::wire::{Finding, Outcome, SourceKind, Verdict};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Bytes of a change that the disk is to have before the lock is taken.
+/// Bytes of a change that is synced before the lock is taken.
 const LARGE: usize = 256 << 10;
 
-/// Sessions whose heads `latest.json` holds at most, and the request of a session: what is older is dropped.
+/// Heads of other sessions in `latest.json` and in the request of a session, at most; the oldest are dropped.
 const MOST_HEADS: usize = 200;
 
-/// A round that was stored.
+/// A stored round.
 #[derive(Clone, Debug)]
 pub struct Saved {
     pub id: SessionId,
     /// From 1.
     pub round: u32,
-    /// The head of the hash chain, to be noted elsewhere.
+    /// Head of the hash chain, to be recorded elsewhere.
     pub head: String,
     pub review: Review,
 }
 
-/// How a session is to be closed.
+/// The closing of a session.
 #[derive(Clone, Debug)]
 pub struct Closing {
     /// `Approved`, `Abandoned` or `Merged`.
     pub status: Status,
     pub notes: Option<String>,
-    /// Who closes it.
+    /// Person or agent that closes it.
     pub actor: String,
     /// `cli` or `mcp`.
     pub via: &'static str,
     pub now: Timestamp,
 }
 
-/// A folder in `tmp/` that is removed unless it was put to its place.
+/// A folder in `tmp/` that is removed on drop unless it was moved to its final path.
 struct Draft<'a> {
     tmp: &'a Folder,
     name: String,
@@ -64,12 +64,12 @@ impl<'a> Draft<'a> {
 
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
-        // What is left is removed when it is old.
+        // A later run removes the remains once they are stale.
         let _ = self.tmp.remove_all(&self.name);
     }
 }
 
-/// Returns a name that nothing else in `tmp/` has.
+/// Returns a unique name for a file in `tmp/`.
 pub(super) fn unique(what: &str) -> String {
     let mut bytes = [0; 8];
     if getrandom::fill(&mut bytes).is_err() {
@@ -79,11 +79,11 @@ pub(super) fn unique(what: &str) -> String {
 }
 
 impl Store {
-    /// Stores a new session with its first round. `write` is told the name and returns what is stored.
+    /// Stores a new session with its first round. `write` gets its name and returns the documents to store.
     ///
     /// # Errors
     ///
-    /// Incomplete where the system says no, usage where the store is not ours to write: nothing is stored then.
+    /// Incomplete on a system error, usage if the store belongs to another user. Nothing is stored then.
     pub fn create(
         &self,
         now: Timestamp,
@@ -122,21 +122,21 @@ impl Store {
             path: format!("{SESSIONS}/{id}"),
             since: Vec::new(),
         };
-        // The session is stored. Whoever finds this file missing, old or torn looks at the sessions instead: the disk
-        // is not waited for.
+        // The session is stored. If this file is missing, outdated or truncated, readers list the sessions instead, so
+        // it is not synced.
         let _ = text(&latest).and_then(|text| self.exchange(&self.root, LATEST, &text, Wait::ForNothing));
         drop(lock);
         prune::sweep(&tmp, now);
         Ok(Saved { id, round: 1, head, review })
     }
 
-    /// Stores the round that follows round `after` of a session, and with it the answer to that round. `write` is told
-    /// the number of the new round and returns what is stored.
+    /// Stores the round that follows round `after` of a session, with the response to that round. `write` gets the
+    /// number of the new round and returns the review to store.
     ///
     /// # Errors
     ///
-    /// Usage where there is no such session, it is closed, or it cannot be read; incomplete where `after` is not its
-    /// last round by now, or where the system says no. Nothing is stored then.
+    /// Usage if the session does not exist, is closed, or cannot be read; incomplete if `after` is no longer its last
+    /// round, or on a system error. Nothing is stored then.
     pub fn append(
         &self,
         id: &SessionId,
@@ -165,8 +165,8 @@ impl Store {
         Ok(saved)
     }
 
-    /// Takes the lock and reads a session. Without the session the lock is given back: what is damaged is put aside,
-    /// which takes it.
+    /// Takes the lock and reads a session. Releases the lock if that fails, because moving a damaged session takes it
+    /// again.
     fn locked(&self, id: SessionId) -> Result<(Lock, Session)> {
         let lock = self.lock()?;
         let session = self.load(id)?;
@@ -194,8 +194,7 @@ impl Store {
         let review = write(round);
         let mut files = Vec::new();
         let head = put_round(&draft.folder, Some(&session.head), &covered, &review, &mut files)?;
-        // An answer does not count before the round that follows it is there: what is left of one that never came
-        // is replaced.
+        // A response counts only if the following round exists. So the remains of an interrupted run are replaced.
         match response {
             Some(response) => {
                 let name = unique("answer");
@@ -222,18 +221,18 @@ impl Store {
         Ok(Saved { id, round, head, review })
     }
 
-    /// Closes a session. The same word twice changes nothing.
+    /// Closes a session. The same closing twice changes nothing.
     ///
     /// # Errors
     ///
-    /// Usage where there is no such session, or where it is to be approved although findings block or its last round
-    /// is incomplete, unless `force` says that this is meant: then it is recorded.
+    /// Usage if there is no such session, or it is to be approved although findings block or its last round is
+    /// incomplete, unless `force` is set: then the record says so.
     pub fn complete(&self, id: &SessionId, closing: Closing, force: bool) -> error::Result<Session> {
         let failed = |t: Trouble| match t {
             Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(*id, t),
             t => t.error(format!("review {id} was not closed")),
         };
-        // What was edited is no ground for an approval. Where it cannot even be read, loading it says so.
+        // A modified session must not be approved. If it cannot be read, loading it reports the error.
         let edited = match closing.status {
             Status::Approved => self.edited(id).ok().flatten(),
             _ => None,
@@ -283,7 +282,7 @@ impl Store {
         self.replace_in(&folder, COMPLETE, &text(completion)?)
     }
 
-    /// Returns the heads that a session which begins now has before it.
+    /// Returns the heads of earlier sessions for the request of a new one.
     fn before(&self, newest: Option<SessionId>, latest: Option<Latest>) -> Vec<Head> {
         let Some(newest) = newest else { return Vec::new() };
         let newest = Head { review_id: newest.to_string(), head: self.head_of(newest).ok() };
@@ -292,12 +291,12 @@ impl Store {
         std::iter::once(newest).chain(others).take(MOST_HEADS).collect()
     }
 
-    /// Notes in `latest.json` that a session has another head, for the next one that begins to take over. Nothing
-    /// depends on it: what cannot be noted is not.
+    /// Records in `latest.json` that a session has a new head, for the request of the next session. Ignores errors.
     pub(super) fn note(&self, id: SessionId, head: &str) {
         let noted = || {
             let mut latest = self.latest_document()?;
-            // With git, sessions come and go with branches. And what does not point to the newest is not made newer.
+            // In git, sessions come and go with branches. And a file that does not point to the newest session must not
+            // appear current.
             if self.shared || self.newest().ok()? != SessionId::parse(&latest.review_id) {
                 return None;
             }
@@ -310,13 +309,13 @@ impl Store {
         noted();
     }
 
-    /// Returns the name of the next session: of today, or of the newest one's day where the clock went back.
+    /// Returns the name of the next session: of today, or of the newest session's day if the clock went back.
     fn free_id(&self, now: Timestamp, newest: Option<SessionId>, latest: Option<&Latest>) -> Result<SessionId> {
         let today = now.to_zoned(TimeZone::UTC).date();
         let pointer = latest.and_then(|l| SessionId::parse(&l.review_id));
         let mut newest = newest;
         if newest.is_none() || newest != pointer {
-            // Names that were put aside or removed are not given again.
+            // Names of damaged and removed sessions are not reused.
             let aside = self.aside().unwrap_or_default().ids().into_iter().max();
             newest = newest.max(aside).max(pointer.filter(|id| id.date() <= today));
         }
@@ -335,7 +334,7 @@ impl Store {
         Err(Trouble::Refused(sessions.shown(""), "has no name left for another session".to_owned()))
     }
 
-    /// Puts a file into the store's folder, in place of what is there.
+    /// Replaces a file in the store's folder.
     pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.replace_in(&self.root, name, bytes)
     }
@@ -358,14 +357,14 @@ impl Store {
     }
 }
 
-/// Whether the disk is waited for.
+/// Whether to wait for the disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
     ForTheDisk,
     ForNothing,
 }
 
-/// Refuses a further round of a session that is closed.
+/// Rejects another round of a session that is closed.
 fn open_for_more(session: &Session) -> error::Result<()> {
     let closed = session.completion.as_ref().and_then(|c| c.entries.last());
     let Some(closing) = closed else { return Ok(()) };
@@ -376,8 +375,8 @@ fn open_for_more(session: &Session) -> error::Result<()> {
         .hint_agent("start a new one: call request_review without previous_review_id"))
 }
 
-/// Refuses a round that was made without knowing the session's last one: its answer is to another round, and what it
-/// was compared with, and counted by, is old.
+/// Rejects a round that was created without the session's last one: its response belongs to an earlier round, and its
+/// comparison and number are outdated.
 fn last_is(after: u32, session: &Session, remotes: &[Remote]) -> error::Result<()> {
     if session.rounds.last().is_some_and(|r| r.review.round == after) {
         return Ok(());
@@ -389,7 +388,7 @@ fn last_is(after: u32, session: &Session, remotes: &[Remote]) -> error::Result<(
         .hint_agent(format!("read it with get_review_history, then call request_review with previous_review_id {id}")))
 }
 
-/// Returns the command that reviews the next round of a session. That of a pull request is reviewed as the forge has it.
+/// Returns the command that reviews the next round of a session. A pull request is read from the forge again.
 fn next_round(session: &Session, remotes: &[Remote]) -> String {
     match &session.request.pull {
         Some(pull) => pull_command(remotes, pull),
@@ -401,7 +400,7 @@ fn told(review: &Review) -> Told<'_> {
     Told { report: &review.report, since: review.since.as_ref() }
 }
 
-/// Makes the error about an approval that is refused. Each is told in its own words, and only a person may force it.
+/// Returns the error for a rejected approval. Only a person may force it.
 fn not_approved(session: &Session, remotes: &[Remote], doubt: &str, owed: &[Owed<'_>]) -> Error {
     let id = &session.review_id;
     let again = next_round(session, remotes);
@@ -410,7 +409,7 @@ fn not_approved(session: &Session, remotes: &[Remote], doubt: &str, owed: &[Owed
         .hint_agent("if that is not possible, ask a person")
         .hint_person(format!("fix the cause and review again: {again}"));
     if let Some(f) = owed.iter().find_map(|o| o.now) {
-        // Waived, it is recorded by its name, and not with all the others.
+        // A waiver records the finding by name, unlike `--force`, which covers all.
         let waived = format!("{again} --waive {}=REASON", f.fingerprint);
         error = error.hint_person(format!("or let it through by name, with the reason: `{waived}`"));
     }
@@ -418,7 +417,7 @@ fn not_approved(session: &Session, remotes: &[Remote], doubt: &str, owed: &[Owed
         .hint_person(format!("`claude-reviewer complete {id} --status approved --force` approves it, and records that"))
 }
 
-/// Says why a session should not be approved as its last round left it.
+/// Returns why a session should not be approved after its last round, if there is a reason.
 fn doubt(session: &Session, last: &Review, open: usize, told: &[Told<'_>], owed: &[Owed<'_>]) -> Option<String> {
     let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) = owed.iter().partition(|o| o.now.is_some());
     match (open, last.outcome, last.verdict) {
@@ -450,8 +449,7 @@ fn doubt(session: &Session, last: &Review, open: usize, told: &[Told<'_>], owed:
     }
 }
 
-/// Says that the project's tests did not pass when they ran last; `None` where they passed, or never ran. A round that
-/// does not run them answers nothing.
+/// Returns an error message if the project's tests failed when they last ran. Rounds that do not run them are skipped.
 fn untested(session: &Session) -> Option<String> {
     let round = session.rounds.iter().rev().find(|r| r.review.test_results.is_some())?;
     let tests = round.review.test_results.as_ref().filter(|t| !t.passed)?;
@@ -464,22 +462,22 @@ fn earlier(session: &Session) -> impl DoubleEndedIterator<Item = &Review> {
     session.rounds[..before].iter().map(|r| &r.review)
 }
 
-/// Returns true if what blocked was left where the last round did not look.
+/// Returns true if a blocking finding is in code that the last round did not check.
 fn unchecked(session: &Session, last: &Review) -> bool {
     let mut entries = last.since.iter().flat_map(|s| &s.entries);
     entries.any(|e| e.state == State::Unchecked && e.blocked(earlier(session)))
 }
 
-/// Returns true if what blocked went away because the last round was about something else, where nothing differs.
+/// Returns true if blocking findings disappeared because the last round reviewed another source, which has no changes.
 fn emptied(session: &Session, last: &Review) -> bool {
     let blocked = earlier(session).next_back().is_some_and(|r| r.report.findings.iter().any(|f| f.blocking));
     let (begun, now) = (&session.request.source, &last.report.source);
-    // What is not staged, or staged, is among the changes since the same commit.
+    // Staged or unstaged changes are part of all changes since the same commit.
     let is_own = begun.base == now.base && (begun.kind == now.kind || now.kind == SourceKind::Changes);
     last.outcome == Outcome::NothingToReview && blocked && !is_own
 }
 
-/// Writes the review and the seal of a round; returns the head. What was written is to be settled.
+/// Writes the review and the seal of a round, and returns the head. `written` collects the files to sync.
 fn put_round(
     folder: &Folder,
     previous: Option<&str>,
@@ -498,7 +496,7 @@ fn put_round(
     Ok(seal.head)
 }
 
-/// Renames a draft to its place; where the disk does not have it for sure, it is taken back.
+/// Renames a draft to its final path. Reverts the rename if the sync fails.
 fn place(draft: &Draft<'_>, to: &Folder, name: &str) -> Result<()> {
     draft.tmp.rename(&draft.name, to, name)?;
     let synced = to.sync();
@@ -508,7 +506,7 @@ fn place(draft: &Draft<'_>, to: &Folder, name: &str) -> Result<()> {
     synced
 }
 
-/// Writes a file of a session, which must not be larger than what is read again.
+/// Writes a file of a session. Fails if it exceeds the size limit for reading.
 fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<Unsynced> {
     if bytes.len() as u64 > most(name) {
         let why = format!("would be larger than {} bytes", most(name));

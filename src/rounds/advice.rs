@@ -101,7 +101,7 @@ impl Told<'_> {
         out
     }
 
-    /// Says how to request the next round. The worktree is not the pull request, which is reviewed as the forge has it.
+    /// Returns the instruction for the next round. A pull request is read from the forge, not from the worktree.
     fn next_round(&self, request: &str) -> String {
         match self.pull {
             None => format!("{request} and list your changes in the response"),

@@ -1,7 +1,7 @@
 //! Writes the replacements of findings into the worktree.
 //!
-//! Lines are replaced only if they are as they were reviewed. All files are computed before the first one is written, so
-//! that a refusal leaves the worktree as it is. The index stays.
+//! Lines are replaced only if they are unmodified since the review. All contents are computed before the first file is
+//! written, so that an error leaves the worktree unmodified. The index is not changed.
 
 use super::decide::select;
 use super::fix::merged;
@@ -20,28 +20,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file that is changed.
+/// Bytes of a file that is changed, at most.
 const MAX_FILE: u64 = 64 << 20;
-/// The least number of `<` or `>` that a marker of a conflict begins with. `conflict-marker-size` sets a larger one.
+/// Number of `<` or `>` in a conflict marker, at least: git's default. `conflict-marker-size` can set a larger number.
 const MARKER: usize = 7;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Replaces each byte of a secret in a stored change.
 const MASK: u8 = b'*';
-/// Where a swap file of Vim says that its buffer has unsaved changes, and how: `b0_dirty` in Vim's memline.c.
+/// Offset and value of the flag for unsaved changes in a Vim swap file: `b0_dirty` in Vim's memline.c.
 const VIM_DIRTY: (usize, u8) = (1007, 0x55);
 
-/// What was reviewed.
+/// The review whose findings are applied.
 #[derive(Clone, Copy, Debug)]
 pub struct Reviewed<'a> {
     /// ID of the stored review.
     pub id: &'a str,
-    /// As they are stored.
+    /// The findings as stored.
     pub findings: &'a [wire::Finding],
     /// The stored change of the round.
     pub change: &'a [u8],
-    /// The commit that was reviewed; `None`: the index or the worktree.
+    /// Commit that was reviewed; `None` for the index or the worktree.
     pub head: Option<&'a str>,
-    /// The commit that is checked out; `None` before the first.
+    /// Commit that is checked out; `None` before the first commit.
     pub checked_out: Option<&'a str>,
 }
 
@@ -58,12 +58,12 @@ impl Reviewed<'_> {
 #[derive(Clone, Debug)]
 pub struct Target {
     top: PathBuf,
-    /// The paths that git lists as unmerged.
+    /// Paths that git lists as unmerged.
     unmerged: BTreeSet<RepoPath>,
 }
 
 impl Target {
-    /// Reads the state of a worktree. `top`: its folder.
+    /// Reads the state of the worktree at `top`.
     ///
     /// # Errors
     /// Incomplete: the index cannot be read.
@@ -71,7 +71,7 @@ impl Target {
         Ok(Self { top: top.to_owned(), unmerged: repo.unmerged()? })
     }
 
-    /// Refuses a file with a conflict, or with unsaved changes in an editor.
+    /// Rejects a file with a conflict, or with unsaved changes in an editor.
     fn refuse_busy(&self, path: &RepoPath, place: &Path, bytes: &[u8]) -> std::result::Result<(), String> {
         if self.unmerged.contains(path) || has_conflict(bytes) {
             return Err(format!("{} has an unresolved conflict", path.to_wire()));
@@ -86,19 +86,19 @@ impl Target {
 /// The findings to apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// IDs such as `F3`, or the first digits of fingerprints. Each has to apply.
+    /// IDs such as `F3`, or prefixes of fingerprints. Each has to apply.
     Named(Vec<String>),
-    /// Every finding that counts, is of medium or high confidence, is not disputed, and whose replacement applies.
+    /// Every finding that counts, has medium or high confidence, is not disputed, and whose replacement applies.
     AllSafe,
 }
 
-/// The new contents of files, not written yet.
+/// New contents of files that are not written yet.
 #[derive(Debug, Default)]
 pub struct Edits {
     files: Vec<Edit>,
     /// IDs of the findings whose replacements are in the files.
     pub applied: Vec<String>,
-    /// IDs of findings that were left out, and why.
+    /// IDs of findings that were left out, with the reason.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -107,21 +107,21 @@ pub struct Edits {
 struct Edit {
     path: RepoPath,
     place: PathBuf,
-    /// `None`: the file is new.
+    /// `None` if the file is new.
     before: Option<Vec<u8>>,
     after: Vec<u8>,
 }
 
-/// A new content of a file, which was made from an earlier one.
+/// A new content of a file, with the content that it was computed from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rewrite {
     pub path: RepoPath,
-    /// The content that it was made from; `None`: there was no file.
+    /// Content that it was computed from; `None` if there was no file.
     pub base: Option<Vec<u8>>,
     pub after: Vec<u8>,
 }
 
-/// Why a finding is not applied, and what to do instead.
+/// The reason why a finding is not applied, and the remedy.
 #[derive(Debug)]
 struct Refusal {
     why: String,
@@ -130,13 +130,13 @@ struct Refusal {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remedy {
-    /// Another review finds the lines as they are now.
+    /// A new review, which finds the current lines.
     Review,
-    /// A model can write what the finding does not have.
+    /// A fix by a model, which writes the missing replacement.
     Fix,
-    /// The conflict has to be resolved, or the file saved.
+    /// Resolving the conflict, or saving the file.
     Settle,
-    /// A person has to change the file.
+    /// A manual edit.
     Edit,
 }
 
@@ -152,7 +152,7 @@ impl From<&str> for Refusal {
     }
 }
 
-/// A replacement at its place in a file: indices of lines, the end excluded.
+/// A replacement and its position in a file: indices of lines, end excluded.
 #[derive(Debug)]
 struct Patch {
     id: String,
@@ -160,11 +160,11 @@ struct Patch {
     text: String,
 }
 
-/// Computes the new contents of files. Nothing is written.
+/// Computes the new contents of files. Writes nothing.
 ///
 /// # Errors
-/// Usage: an unknown finding, one without a replacement, lines that changed since the review, a file with a conflict, two
-/// findings about the same lines.
+/// Usage: an unknown finding, a finding without a replacement, lines that changed since the review, a file with a
+/// conflict, two findings on the same lines.
 pub fn plan(target: &Target, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result<Edits> {
     let Reviewed { id: review, findings: recorded, change, .. } = *reviewed;
     let mut out = Edits::default();
@@ -206,7 +206,7 @@ pub fn plan(target: &Target, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result
     Ok(out)
 }
 
-/// Notes that a finding is left out, or fails if it was named.
+/// Records that a finding is left out, or fails if it was named.
 fn refuse(
     out: &mut Edits,
     wanted: &Wanted,
@@ -253,7 +253,7 @@ fn is_safe(f: &Finding) -> bool {
     f.counts() && f.disputed.is_none() && f.confidence() >= Confidence::Medium && f.replacement().is_some()
 }
 
-/// Makes a temporary file with the permissions that a new file has.
+/// Creates a temporary file with the permissions of a new file.
 fn new_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
@@ -261,10 +261,10 @@ fn new_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     builder.prefix(".claude-reviewer-").tempfile_in(folder)
 }
 
-/// Merges a rewrite with the file as it is now; `None`: the file has the new content already.
+/// Merges a rewrite with the current file. Returns `None` if the file has the new content already.
 ///
 /// # Errors
-/// Why it cannot be merged.
+/// The reason why it cannot be merged.
 fn merge(target: &Target, rewrite: Rewrite) -> std::result::Result<Option<Edit>, String> {
     let Rewrite { path, base, after } = rewrite;
     let shown = path.to_wire();
@@ -281,7 +281,7 @@ fn merge(target: &Target, rewrite: Rewrite) -> std::result::Result<Option<Edit>,
     Ok((after != before).then_some(Edit { path, place, before: Some(before), after }))
 }
 
-/// Returns the place of a new file: nothing is there, and no folder on the way is a link.
+/// Returns the path for a new file: nothing exists there, and no parent folder is a link.
 fn free_place(top: &Path, path: &RepoPath) -> std::result::Result<PathBuf, String> {
     let shown = path.to_wire();
     let relative = std::str::from_utf8(path.as_bytes()).map_err(|_| format!("{shown} is not UTF-8"))?;
@@ -301,10 +301,10 @@ fn free_place(top: &Path, path: &RepoPath) -> std::result::Result<PathBuf, Strin
     Ok(place)
 }
 
-/// Finds the place of a replacement in the worktree.
+/// Finds the position of a replacement in the worktree.
 ///
 /// # Errors
-/// Why it cannot be applied.
+/// The reason why it cannot be applied.
 fn patch(
     target: &Target,
     (found, finding): (&wire::Finding, &Finding),
@@ -345,13 +345,13 @@ fn patch(
     Ok((path.clone(), patch))
 }
 
-/// Returns true if a file has the reviewed lines only once its text is converted to UTF-8.
+/// Returns true if a file contains the reviewed lines only after conversion to UTF-8.
 fn is_converted(path: &RepoPath, bytes: &[u8], reviewed: &[Vec<u8>], first: usize) -> bool {
     let text = diff::code::text_of(path, bytes.to_vec()).filter(|text| text != bytes);
     text.is_some_and(|text| find(&lines(&text).collect::<Vec<_>>(), reviewed, first).is_some())
 }
 
-/// Returns the file of a path. It is a regular file of the worktree, and no folder on the way is a link.
+/// Returns the file of a path: a regular file in the worktree, with no link among its parent folders.
 fn place(top: &Path, path: &RepoPath) -> std::result::Result<PathBuf, String> {
     let shown = path.to_wire();
     let relative = std::str::from_utf8(path.as_bytes()).map_err(|_| format!("{shown} is not UTF-8"))?;
@@ -374,13 +374,13 @@ fn read(place: &Path) -> std::result::Result<Vec<u8>, String> {
     std::fs::read(place).map_err(|e| format!("{} cannot be read: {e}", place.display()))
 }
 
-/// Returns the lines of a text without line ends; a last line end ends no further line.
+/// Returns the lines of a text without line endings; a final line ending does not start another line.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
-/// Returns the lines of a text that have a secret, with the same lines masked.
+/// Returns the lines of a text that contain a secret, each with its masked form.
 fn masked_lines<'t>(rules: &RuleSet, text: &'t [u8]) -> Vec<(&'t [u8], Vec<u8>)> {
     let masked = rules.mask(text);
     let pairs = text.split(|b| *b == b'\n').zip(masked.split(|b| *b == b'\n'));
@@ -398,7 +398,7 @@ fn is_marker(line: &[u8]) -> bool {
     size >= MARKER && line.get(size).is_none_or(|b| *b == b' ')
 }
 
-/// Returns true if an editor says that it has unsaved changes of a file: Emacs by a lock, Vim in its swap file.
+/// Returns true if an editor has unsaved changes of a file: Emacs has a lock file then, Vim a flag in its swap file.
 fn is_unsaved(place: &Path) -> bool {
     let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else { return false };
     let beside = |before: &str, after: &str| {
@@ -414,7 +414,7 @@ fn is_unsaved(place: &Path) -> bool {
     is_locked || is_swap && head[VIM_DIRTY.0] == VIM_DIRTY.1
 }
 
-/// Returns the lines of a finding as the stored change has them, secrets masked.
+/// Returns the lines of a finding from the stored change, with secrets masked.
 pub(super) fn reviewed(
     files: &[(Option<String>, FileChange)],
     found: &wire::Finding,
@@ -427,7 +427,7 @@ pub(super) fn reviewed(
     (span.first.get()..=span.last.get()).map(line).collect()
 }
 
-/// Finds reviewed lines in a file: where they were, or else in the only other place that has them.
+/// Finds reviewed lines in a file: at their old position, or else at the only other position that has them.
 fn find(lines: &[&[u8]], reviewed: &[Vec<u8>], first: usize) -> Option<usize> {
     let is_at = |at: usize| {
         let there = lines.get(at..at + reviewed.len());
@@ -440,14 +440,14 @@ fn find(lines: &[&[u8]], reviewed: &[Vec<u8>], first: usize) -> Option<usize> {
     others.next().filter(|_| others.next().is_none())
 }
 
-/// Returns true if a text has reviewed lines somewhere, apart from white space around them.
+/// Returns true if a text contains the reviewed lines anywhere. Ignores white space at both ends of a line.
 pub(super) fn has(text: &[u8], reviewed: &[Vec<u8>]) -> bool {
     let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
     let is_there = |there: &[&[u8]]| there.iter().zip(reviewed).all(|(line, one)| is_same(line, one.trim_ascii()));
     reviewed.is_empty() || lines.windows(reviewed.len()).any(is_there)
 }
 
-/// Returns true if a line is the reviewed one, apart from its masked bytes.
+/// Returns true if a line is the reviewed one, ignoring masked bytes.
 fn is_same(line: &[u8], reviewed: &[u8]) -> bool {
     line.len() == reviewed.len() && line.iter().zip(reviewed).all(|(one, other)| one == other || *other == MASK)
 }
@@ -456,7 +456,8 @@ fn overlap(a: &std::ops::Range<usize>, b: &std::ops::Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Replaces lines of a text, the last ones first. New lines end as the first replaced one does. A byte order mark stays.
+/// Replaces lines of a text, last ones first. New lines get the ending of the first replaced line. Preserves a byte
+/// order mark.
 fn replaced(before: &[u8], mut patches: Vec<Patch>) -> Vec<u8> {
     let (mark, before) = match before.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK, rest),
@@ -469,7 +470,7 @@ fn replaced(before: &[u8], mut patches: Vec<Patch>) -> Vec<u8> {
         let ends = lines[patch.lines.end - 1].ends_with(b"\n");
         let mut new: Vec<Vec<u8>> = patch.text.lines().map(|line| [line.as_bytes(), end].concat()).collect();
         if let Some(last) = new.last_mut().filter(|_| !ends) {
-            // The file ended without a line end.
+            // The file did not end with a newline.
             last.truncate(last.len() - end.len());
         }
         lines.splice(patch.lines, new);
@@ -477,20 +478,20 @@ fn replaced(before: &[u8], mut patches: Vec<Patch>) -> Vec<u8> {
     [mark, &lines.concat()].concat()
 }
 
-/// The state of applied findings after a review by the rules.
+/// The state of applied findings in a review by the rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     /// IDs of applied findings of rules that are gone.
     pub gone: Vec<String>,
-    /// IDs of those that the rules still find.
+    /// IDs of applied findings that the rules still report.
     pub still_there: Vec<String>,
-    /// IDs of applied claims of models, which rules cannot check.
+    /// IDs of applied claims of models, which the rules cannot check.
     pub unchecked: Vec<String>,
-    /// Findings in the changed files that the earlier review did not have, as `rule at file:line`.
+    /// Findings in the changed files that are not in the earlier review, as `rule at file:line`.
     pub new: Vec<String>,
 }
 
-/// Compares the findings of a review with those of a review of the worktree with the edits.
+/// Compares the findings of a review with those of a review of the edited worktree.
 pub fn effect(edits: &Edits, before: &[wire::Finding], after: &Review) -> Effect {
     let mut out = Effect::default();
     let is_there = |fingerprint: &str| after.findings.iter().any(|f| f.fingerprint().as_str() == fingerprint);
@@ -514,10 +515,11 @@ pub fn effect(edits: &Edits, before: &[wire::Finding], after: &Review) -> Effect
 }
 
 impl Edits {
-    /// Merges rewrites with the files as they are now: edits of other lines survive. Nothing is written.
+    /// Merges rewrites with the current files: edits of other lines are preserved. Writes nothing.
     ///
     /// # Errors
-    /// Usage: edits of the same lines, a conflict in a file, unsaved changes, or something in the place of a new file.
+    /// Usage: edits of the same lines, a conflict in a file, unsaved changes, or an existing file at the path of a new
+    /// one.
     pub fn of_rewrites(target: &Target, rewrites: impl IntoIterator<Item = Rewrite>) -> Result<Self> {
         let mut out = Self::default();
         for rewrite in rewrites {
@@ -530,7 +532,7 @@ impl Edits {
         Ok(out)
     }
 
-    /// Returns rewrites as they are, for a patch.
+    /// Returns rewrites without merging them, for a patch.
     pub fn unmerged(top: &Path, rewrites: impl IntoIterator<Item = Rewrite>) -> Self {
         let edit = |r: Rewrite| Edit { place: top.to_owned(), path: r.path, before: r.base, after: r.after };
         Self { files: rewrites.into_iter().map(edit).collect(), ..Self::default() }
@@ -569,7 +571,8 @@ impl Edits {
         Ok(self.masked_patch(&RuleSet::new(&RulesPolicy::default(), &[])?))
     }
 
-    /// Returns the patch with secrets masked. A secret of several lines is found in the files, and not in a patch.
+    /// Returns the patch with secrets masked. They are detected in the files, because a patch can hide a secret of
+    /// several lines.
     pub fn masked_patch(&self, rules: &RuleSet) -> String {
         let texts: Vec<&[u8]> =
             self.files.iter().flat_map(|e| [e.before.as_deref(), Some(e.after.as_slice())]).flatten().collect();
@@ -587,11 +590,11 @@ impl Edits {
         String::from_utf8_lossy(&rules.mask(&out)).into_owned()
     }
 
-    /// Writes the files. Each is replaced as a whole, and only if all are as they were read.
+    /// Writes the files atomically, and only if all are unmodified since they were read.
     ///
     /// # Errors
-    /// Usage: a file changed meanwhile; nothing is written. Incomplete: a file cannot be written; the message names those that
-    /// are.
+    /// Usage: a file changed meanwhile; nothing is written. Incomplete: a file cannot be written; the message lists the
+    /// files that were.
     pub fn write(&self) -> Result<()> {
         let unwritten = |edit: &Edit, e: &std::io::Error, done: &[String]| {
             let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
@@ -624,7 +627,7 @@ impl Edits {
 impl Edit {
     /// Writes the new content to a temporary file in the same folder, with the permissions of the old one.
     fn beside(&self) -> std::io::Result<tempfile::NamedTempFile> {
-        // The folder of a new file may be missing; it is made when the file is put to its place.
+        // The folder of a new file may be missing; `persist` creates it.
         let folder = self.place.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(&self.place);
         let mut file = new_file(folder)?;
         file.write_all(&self.after)?;
@@ -635,7 +638,7 @@ impl Edit {
         Ok(file)
     }
 
-    /// Puts the temporary file to its place.
+    /// Moves the temporary file to its final path.
     fn persist(&self, file: tempfile::NamedTempFile) -> std::io::Result<()> {
         if self.before.is_some() {
             return file.persist(&self.place).map(drop).map_err(|e| e.error);
@@ -649,7 +652,7 @@ impl Edit {
 
 #[cfg(test)]
 mod tests {
-    //! Places and line ends; the command is tested in `tests/it/apply.rs`.
+    //! Positions and line endings; the command is tested in `tests/it/apply.rs`.
 
     use super::*;
 

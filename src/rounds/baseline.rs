@@ -1,4 +1,4 @@
-//! The baseline: deferred entries for the findings that code has already, so that a gate starts with what is new.
+//! The baseline: deferred entries for the existing findings of the code, so that a gate reports only new ones.
 
 use super::decide::{Digests, changed_file, refuse_past, rewrite};
 use crate::disposition::{DEFERRED_DAYS, Entries, Entry};
@@ -13,31 +13,31 @@ use jiff::civil::Date;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The reason of the entries that [`create`] makes.
+/// Reason of the entries that [`create`] adds.
 const REASON: &str = "baseline";
 
-/// What existing entries say beside what the rules find now.
+/// The result of comparing existing entries with the current findings of the rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Entries that hold for a finding.
+    /// Number of entries that match a finding.
     pub holding: usize,
-    /// Entries that have expired, and deferred ones whose finding is gone or about other lines.
+    /// Expired entries, and deferred ones whose finding is gone or whose lines changed.
     pub stale: Vec<Entry>,
     /// Findings that count and have no entry, as `path:line rule`.
     pub uncovered: Vec<String>,
 }
 
-/// What a baseline is made from.
+/// The input of a baseline.
 #[derive(Clone, Debug)]
 pub struct Scope {
     pub dir: PathBuf,
     pub config: Option<PathBuf>,
-    /// Patterns of paths; empty: the whole tree.
+    /// Path patterns; empty for the whole tree.
     pub files: Vec<String>,
 }
 
 impl Scope {
-    /// Runs the rules over the files of the worktree. No backend is asked.
+    /// Runs the rules on the files of the worktree. Uses no backend.
     fn review(&self, repo: &Repo, world: &World<'_>) -> Result<Review> {
         let base = Some(repo.empty_tree().to_string());
         let mut request = ReviewRequest::new(Source::Changes { base }, self.dir.clone());
@@ -56,10 +56,10 @@ impl Scope {
     }
 }
 
-/// Adds an entry to the shared file for each finding that counts and has none. Returns how many.
+/// Adds an entry to the shared file for each finding that counts and has none. Returns their number.
 ///
 /// # Errors
-/// Those of a review; usage: the shared file has an error, or there are too many findings. Incomplete: it cannot be written.
+/// As a review; usage: the shared file is invalid, or there are too many findings. Incomplete: it cannot be written.
 pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>) -> Result<usize> {
     let day = today(world.now);
     refuse_past(until, day)?;
@@ -99,7 +99,7 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
     if added > 0 {
         rewrite(repo, &place.top, |name, before| {
             let mut all = changed_file(name, before, std::iter::empty())?;
-            // A decision of a person that was recorded during the scan stays.
+            // Preserve a decision that a person recorded during the scan.
             let is_new =
                 |e: &Entry| all.entries.iter().all(|other| other.fingerprint != e.fingerprint || known.contains(other));
             entries.retain(is_new);
@@ -111,7 +111,7 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
     Ok(added)
 }
 
-/// Compares the shared file with what the rules find now.
+/// Compares the shared file with the current findings of the rules.
 ///
 /// # Errors
 /// As [`create`].
@@ -140,14 +140,15 @@ pub fn check(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<Compared> 
     Ok(out)
 }
 
-/// Returns true if a scan of the tree would find what an entry is about. It finds no claims of models, and not what rules
-/// find by both sides of a change. A decision that a finding is wrong or right is not judged: that is for people.
+/// Returns true if a scan of the tree can find the finding of an entry. It finds no claims of models, and no findings
+/// of rules that compare both sides of a change. Entries that accept or reject a finding are not checked: that is for
+/// people.
 fn is_visible(entry: &Entry, rules: &RuleSet) -> bool {
     let is_of_tree = entry.reason == REASON || !rules.is_about_change(&entry.rule);
     entry.decision == Decision::Deferred && !entry.is_claim() && is_of_tree
 }
 
-/// Removes entries that no longer hold from the shared file. Returns how many.
+/// Removes invalid entries from the shared file. Returns their number.
 ///
 /// # Errors
 /// As [`create`].
@@ -164,7 +165,7 @@ pub fn prune(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<usize> {
     Ok(compared.stale.len())
 }
 
-/// Returns true if nothing but a decision sets the finding aside. A person's own decisions do not count: the gate does not
+/// Returns true if only a decision can hide the finding. A person's own decisions are ignored, since the gate does not
 /// read them.
 fn is_open(finding: &Finding) -> bool {
     finding.waived.is_none() && finding.suppressed.is_none()

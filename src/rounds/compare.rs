@@ -1,13 +1,13 @@
-//! What became of the findings of earlier rounds, told by code and fingerprints, never by a model's word. Pure.
+//! Determines the fate of earlier findings from code and fingerprints, never from a model's statement. Pure.
 //!
-//! Used in two steps: [`Comparison::carried`] names the findings that are to be added to the new round because
-//! nothing answered them, and [`Comparison::since`] compares the finished report with what was known.
+//! Used in two steps: [`Comparison::carried`] returns the unresolved findings to add to the new round, and
+//! [`Comparison::since`] compares the finished report with the earlier rounds.
 //!
-//! That nobody repeats a finding mends nothing by itself. It is fixed where its lines, or those right beside them,
-//! are other lines now, and where its text is nowhere else: [`trace`] looks for it among what is new in the change,
-//! [`look`] in the files that the change does not show as they are. Where the text is still there, a model's finding
-//! is carried over to where it stands now. A rule is believed about the file that it looked at before, by the same
-//! name; elsewhere its finding is unchecked: not found again, and not mended either.
+//! A finding is not fixed merely because it is not reported again. It is fixed if its lines, or the adjacent ones,
+//! changed and its text is nowhere else: [`trace`] searches for it in the new lines of the change, [`look`] in the
+//! files that the change does not show. If the text still exists, a model's finding is carried over to its new
+//! position. A rule's silence counts only for the file in which it reported the finding, under the same name; elsewhere
+//! the finding is unchecked, that is, neither reported again nor fixed.
 
 mod alike;
 pub mod look;
@@ -27,21 +27,21 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use trace::{Passage, Texts};
 
-/// A round that was stored.
+/// A stored round.
 #[derive(Clone, Copy, Debug)]
 pub struct Earlier<'a> {
     pub review: &'a Review,
-    /// What the coder answered to it.
+    /// Coder's response to it.
     pub response: Option<&'a Response>,
-    /// Its change, as it is stored.
+    /// Its stored change.
     pub change: &'a [u8],
-    /// What the new change shows of it.
+    /// How much of it the new change covers.
     pub cover: Cover,
 }
 
 impl Earlier<'_> {
-    /// Returns true if the round was about a change without a commit, and another one took its place. All files of both were
-    /// asked for.
+    /// Returns true if the round reviewed an uncommitted change, and another one replaced it. Both rounds must have
+    /// reviewed all files.
     pub(super) fn is_replaced(&self, now: &[u8], look: &dyn Look) -> bool {
         let is_comparable = self.cover == Cover::Whole && replaced::is_uncommitted(self.review.report.source.kind);
         is_comparable && self.review.change.left_out.is_empty() && replaced::is_replaced(self.change, now, look)
@@ -52,13 +52,13 @@ impl Earlier<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Current<'a> {
     pub change: Side<'a>,
-    /// Where it came from, as the report will say.
+    /// Source of the change, as in the report.
     pub source: &'a crate::wire::Source,
-    /// What the change does not show.
+    /// Access to files that the change does not show.
     pub look: &'a dyn Look,
 }
 
-/// Earlier rounds beside a new change.
+/// The comparison of earlier rounds with a new change.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     rounds: Vec<Round<'a>>,
@@ -68,10 +68,10 @@ pub struct Comparison<'a> {
 #[derive(Debug)]
 struct Round<'a> {
     earlier: Earlier<'a>,
-    /// From its change to the new one.
+    /// Alignment of its change with the new one.
     alignment: Alignment,
     look: &'a dyn Look,
-    /// Made when somebody asks: where nothing is about to be called fixed, nobody does.
+    /// Computed on demand: needed only before a finding is declared fixed.
     texts: OnceCell<Texts>,
     known: OnceCell<Known>,
 }
@@ -80,7 +80,7 @@ impl Round<'_> {
     fn texts(&self) -> &Texts {
         self.texts.get_or_init(|| {
             let mut all = self.alignment.texts();
-            // What was not asked for is in no change that is compared.
+            // Files outside of the request are not in any compared change.
             let others = Side { text: self.look.left_out(), left_out: &[] };
             all.extend(Alignment::between(Side::default(), others, false).texts());
             Texts::new(all)
@@ -88,29 +88,29 @@ impl Round<'_> {
     }
 }
 
-/// A finding of an earlier round, with the way to where its lines are now.
+/// An open finding of an earlier round, with the alignment that maps its lines to the current ones.
 #[derive(Clone, Copy, Debug)]
 struct Open<'c> {
     finding: &'c Finding,
     round: &'c Round<'c>,
-    /// The last round's report has it: its id is one that the answer to that round may name.
+    /// Whether the last round's report has it, so that the response to that round may use its ID.
     is_of_last: bool,
 }
 
-/// A finding that stands where another was mended.
+/// A finding at the position of one that was fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// In the new report.
+    /// ID in the new report.
     pub id: String,
     pub file: String,
     pub line: Option<u32>,
-    /// What was mended there, and the last round that had it.
+    /// ID of the fixed finding, and the last round that had it.
     pub previous_id: String,
     pub round: u32,
 }
 
 impl<'a> Comparison<'a> {
-    /// Puts the rounds of a session, oldest first, beside the new change.
+    /// Aligns the rounds of a session, oldest first, with the new change.
     pub fn new(earlier: &[Earlier<'a>], now: &Current<'a>) -> Self {
         let round = |e: &Earlier<'a>| {
             let same_base = same_base(&e.review.report.source, now.source);
@@ -121,9 +121,8 @@ impl<'a> Comparison<'a> {
         Self { rounds: earlier.iter().map(round).collect(), look: now.look }
     }
 
-    /// Returns the findings of models that no backend repeated though it looked again at code that did not change:
-    /// placed where the lines are now, to be added to the new round. `response` is the coder's answer to the round
-    /// before.
+    /// Returns the findings of models that no backend repeated although it reviewed the unchanged code again, at their
+    /// current positions, to be added to the new round. `response` is the coder's response to the previous round.
     pub fn carried(&self, now: &Report, response: Option<&Response>) -> Vec<Finding> {
         let open = self.open();
         let pairs = Pairs::of(&open, &now.findings);
@@ -135,8 +134,8 @@ impl<'a> Comparison<'a> {
         left.filter_map(|o| stands(&o)).collect()
     }
 
-    /// Returns what became of every finding that was open, and what every finding of the new round is. `now` is the
-    /// finished report: what was carried over is in it.
+    /// Returns the state of every open finding and of every finding of the new round. `now` is the finished report,
+    /// including carried findings.
     pub fn since(&self, now: &Report) -> Since {
         let open = self.open();
         let pairs = Pairs::of(&open, &now.findings);
@@ -152,7 +151,7 @@ impl<'a> Comparison<'a> {
         for o in pairs.left().map(|i| open[i]) {
             let state = match self.fate(&o, now) {
                 Fate::Fixed => State::Fixed,
-                // Carried over it would be in the report: it was not, so nobody vouches for it.
+                // A carried finding would be in the report. It is not, so its state is unknown.
                 Fate::Unchecked | Fate::Carried(_) => State::Unchecked,
             };
             out.entries.push(entry(state, o.finding, None, Some(o.finding)));
@@ -171,7 +170,7 @@ impl<'a> Comparison<'a> {
         out
     }
 
-    /// Returns the findings of the new round that stand where others were mended in an earlier one.
+    /// Returns the findings of the new round at positions where findings were fixed in earlier rounds.
     pub fn again(&self, now: &Report, since: &Since) -> Vec<Again> {
         let is_fresh = |e: &&Entry| matches!(e.state, State::New | State::IntroducedByFix | State::Reopened);
         let fresh: Vec<&Entry> = since.entries.iter().filter(is_fresh).collect();
@@ -203,8 +202,7 @@ impl<'a> Comparison<'a> {
         again.collect()
     }
 
-    /// Returns what is to be answered: the findings of the last round, and those of earlier ones that nobody has
-    /// looked at since.
+    /// Returns the open findings: those of the last round, and earlier ones that were not checked since.
     fn open(&self) -> Vec<Open<'_>> {
         let Some((last, before)) = self.rounds.split_last() else { return Vec::new() };
         let of_last = |finding| {
@@ -216,7 +214,7 @@ impl<'a> Comparison<'a> {
         let mut known: HashMap<(&str, &str), Open<'_>> = HashMap::new();
         let unchecked: Vec<&Entry> = unchecked.filter(|e| e.state == State::Unchecked).collect();
         for round in before.iter().filter(|_| !unchecked.is_empty()) {
-            // The last round that has it, and the first of those that it has.
+            // The last round that has it, and its first finding with the key.
             let all = round.earlier.review.report.findings.iter().rev();
             known.extend(
                 all.map(|finding| {
@@ -228,8 +226,8 @@ impl<'a> Comparison<'a> {
         out
     }
 
-    /// Returns the last of some rounds whose change has the lines of a finding that was carried over, where that of
-    /// the last round has not: its file was kept out of it.
+    /// Returns the newest earlier round whose change has the lines of a carried finding, if the last round's change
+    /// lacks its file.
     fn shown_in<'c>(&self, f: &Finding, before: &'c [Round<'c>]) -> Option<&'c Round<'c>> {
         let file = f.file.as_deref().filter(|_| is_carried(f))?;
         let has = |r: &Round<'_>| r.alignment.had(f.commit.as_deref(), file);
@@ -240,7 +238,7 @@ impl<'a> Comparison<'a> {
         before.iter().rev().find(|r| has(r) && r.earlier.review.report.findings.iter().any(is_it))
     }
 
-    /// Returns the findings that an earlier round had mended, each with the last round that had it.
+    /// Returns the findings that an earlier round fixed, each with the last round that had it.
     fn mended(&self) -> impl Iterator<Item = (&Round<'_>, &Finding)> {
         self.rounds.windows(2).flat_map(|two| {
             let [before, after] = two else { return Vec::new() };
@@ -252,7 +250,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Finds what a reopened finding was before.
+    /// Finds the earlier finding of a reopened one.
     fn gone_before(&self, f: &Finding, state: State) -> Option<&Finding> {
         if state != State::Reopened {
             return None;
@@ -265,7 +263,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Returns what a finding is that no open one became.
+    /// Returns the state of a finding that matches no open one.
     fn fresh(&self, f: &Finding, now: &Report) -> State {
         if self.gone_before(f, State::Reopened).is_some() {
             return State::Reopened;
@@ -274,7 +272,7 @@ impl<'a> Comparison<'a> {
         let (commit, alignment) = (f.commit.as_deref(), &last.alignment);
         let changed = match (f.file.as_deref(), f.line) {
             (Some(file), Some(line)) => alignment.is_new(commit, file, line, f.end_line.unwrap_or(line)),
-            // The rules say the same of the same: it is the change that made it.
+            // Rules are deterministic: if they did not change, the change introduced the finding.
             (file, _) if alike::is_rule(f) && last.earlier.review.report.tool.rules_hash == now.tool.rules_hash => {
                 file.map_or_else(|| alignment.differs(), |file| alignment.file_differs(commit, file))
             }
@@ -284,11 +282,11 @@ impl<'a> Comparison<'a> {
         if changed == Some(true) { State::IntroducedByFix } else { State::New }
     }
 
-    /// Returns what became of an open finding that is not found any more.
+    /// Returns the fate of an open finding that is not reported any longer.
     fn fate(&self, open: &Open<'_>, now: &Report) -> Fate {
         match self.silence(open, now) {
             Fate::Fixed => self.still_there(open, now).unwrap_or_else(|| {
-                // A rule looked at the file itself. What a model's silence means is told by lines that are known.
+                // A rule reads the file itself. A model's silence counts only if the lines are known.
                 let f = open.finding;
                 let is_unknown = f.file.as_deref().is_some_and(|p| open.round.alignment.lacks(f.commit.as_deref(), p));
                 if is_unknown && !alike::is_rule(f) { Fate::Unchecked } else { Fate::Fixed }
@@ -297,10 +295,10 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Returns what the silence about an open finding means, going by its place alone.
+    /// Returns the fate of an open finding that is not reported any longer, judged by its position alone.
     fn silence(&self, open: &Open<'_>, now: &Report) -> Fate {
         let (f, alignment, cover) = (open.finding, &open.round.alignment, open.round.earlier.cover);
-        // What a commit inside a branch had is in no change that leaves the commits out.
+        // The lines of a commit inside a branch are not in a change without the commits.
         let in_history = f.commit.is_some() && open.round.earlier.review.report.source.kind == SourceKind::Branch;
         let of_commits = matches!(now.source.kind, SourceKind::Branch | SourceKind::Commit);
         if now.outcome == Outcome::Cancelled || cover == Cover::Nothing || in_history && !of_commits {
@@ -320,19 +318,19 @@ impl<'a> Comparison<'a> {
             None => Some(true),
         };
         let Some(is_shown) = shown.filter(|_| looked_at(now, file, is_rule)) else { return Fate::Unchecked };
-        // What is said of a change as a whole is said of all its files: where one was left out, nobody can tell.
+        // A finding about the whole change concerns all its files. If some were left out, its state is unknown.
         let is_left_out = |path: &str| cover == Cover::Given || !self.look.selects(path);
         if f.file.is_none() && !alignment.has_all(is_left_out) {
             return Fate::Unchecked;
         }
         if !is_shown {
-            // Where everything that differs is shown, its file does not differ any more.
+            // If the change shows everything that differs, the file does not differ any longer.
             let is_gone = cover == Cover::Whole && file.is_none_or(|f| self.look.selects(f));
             return if is_gone { Fate::Fixed } else { Fate::Unchecked };
         }
         let asked = is_rule || now.usage.iter().any(|u| u.backend == f.origin);
         if !asked {
-            // Nobody is asked about a file that has no changed line left: what was found in one is gone with it.
+            // No model reviews a file without changed lines: a finding in one is gone with the lines.
             let is_whole = matches!(&place, Some(Place::At(spot)) if spot.kept == Kept::Whole);
             let is_bare = file.is_some_and(|file| alignment.is_bare(file));
             let is_gone = is_bare && !is_whole && cover == Cover::Whole && file.is_none_or(|f| self.look.selects(f));
@@ -342,26 +340,27 @@ impl<'a> Comparison<'a> {
             Some(_) => file.and_then(|file| alignment.file_differs(None, file)),
             None => alignment.differs(),
         };
-        // Rules look at what is new in a change: at all that was new before where it starts from the same state.
+        // Rules check the new lines of a change, which include all earlier new lines if both changes have the same
+        // base.
         let looked_again = cover != Cover::Onward;
         let rule_is_silent = || looked_again && self.same_rules(open, now);
         match &place {
             Some(Place::At(spot)) if spot.kept == Kept::Whole => match is_rule {
                 false => Fate::Carried(None),
-                // Elsewhere in the file something changed that the rule looks at, too; or the rule is off.
+                // The file changed elsewhere, and the rule read that too; otherwise the rule may be off.
                 true if rule_is_silent() && differs() == Some(true) => Fate::Fixed,
                 true => Fate::Unchecked,
             },
             Some(Place::At(spot)) if spot.kept == Kept::Lines && is_rule && !looked_again => Fate::Unchecked,
             Some(Place::At(_)) => Fate::Fixed,
-            // Of a file, or of the change, as a whole.
+            // About a file or the change as a whole.
             None => match differs() {
                 Some(true) => Fate::Fixed,
                 Some(false) if !is_rule => Fate::Carried(None),
                 None if cover == Cover::Whole && (!is_rule || self.same_rules(open, now)) => Fate::Fixed,
                 _ => Fate::Unchecked,
             },
-            // Nobody can tell where it stood, but its file was looked at again, or is deleted.
+            // Its position is unknown, but its file was reviewed again, or is deleted.
             Some(Place::Gone | Place::Unknown) => match looked_again {
                 true if !is_rule || self.same_rules(open, now) => Fate::Fixed,
                 false if file.is_some_and(|file| alignment.is_deleted(file)) => Fate::Fixed,
@@ -370,7 +369,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Looks for the text of a finding that is about to be called fixed; `None`: it is nowhere.
+    /// Searches for the text of a finding before it is declared fixed. Returns `None` if the text is gone.
     fn still_there(&self, open: &Open<'_>, now: &Report) -> Option<Fate> {
         let (f, round) = (open.finding, open.round);
         let path = f.file.as_deref()?;
@@ -387,7 +386,7 @@ impl<'a> Comparison<'a> {
                 Some(Place::At(spot)) => spot.lines,
                 _ => 0..0,
             };
-            // A rule that looks at another name, or is another rule now, says nothing of what stands beside the lines.
+            // A rule that reads a file of another name, or that changed, does not prove that the finding is gone.
             let is_believed = |name: &str, file: &FileText| {
                 is_rule && name == path && self.same_rules(open, now) && trace::is_as_introduced(text, file)
             };
@@ -410,7 +409,7 @@ impl<'a> Comparison<'a> {
         self.beside_the_change(open, file, passage.as_ref())
     }
 
-    /// Looks for the text of a finding in a file that the change does not show as it is.
+    /// Searches for the text of a finding in a file whose content the change does not show.
     fn beside_the_change(&self, open: &Open<'_>, file: &str, text: Option<&Passage<'_>>) -> Option<Fate> {
         let (f, round) = (open.finding, open.round);
         let shown = round.alignment.text_now(file).and_then(|at| round.texts().file(at));
@@ -421,7 +420,7 @@ impl<'a> Comparison<'a> {
         };
         let same = |a: &[Line], b: &[Line]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.folded == b.folded);
         let is_as_shown = match shown.filter(|s| s.path.is_some()) {
-            // No line is known of it, which says nothing of those that it has.
+            // Without known lines, the change does not show whether the file has others.
             Some(shown) if shown.now.is_empty() => now.is_empty() || same(&now, &base),
             Some(shown) => trace::stand_in(&shown.now, &now),
             None => same(&now, &base),
@@ -429,7 +428,7 @@ impl<'a> Comparison<'a> {
         if is_as_shown {
             return None;
         }
-        // Put where nothing of it is published, in the sight of everybody: that is what to do with a secret.
+        // Moving a secret to a file that is visibly ignored and not published is a valid fix.
         if aside == look::Standing::Ignored && self.look.is_secret(f) {
             return None;
         }
@@ -452,12 +451,12 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// What became of a finding that is not found any more.
+/// The fate of a finding that is not reported any longer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
     Fixed,
     Unchecked,
-    /// Its code is as it was: it stands until something answers it. `Some`: where its code is now.
+    /// Its code is unchanged, so it remains open. `Some` is the current position of its code.
     Carried(Option<Spot>),
 }
 
@@ -465,10 +464,10 @@ fn counts(f: &Finding) -> bool {
     f.counts()
 }
 
-/// Returns true if a round looked at a file as whoever found something in it does; `None` is the whole change.
+/// Returns true if a round checked a file in the way that the finding's source does; `None` is the whole change.
 fn looked_at(now: &Report, file: Option<&str>, is_rule: bool) -> bool {
     let c = &now.coverage;
-    // What a backend could not do is no failure of the rules.
+    // The failure of a backend is not a failure of the rules.
     let whole = |f: &crate::wire::Failed| f.file.is_none() && !is_rule;
     let failed = c.failed.iter().any(|f| whole(f) || f.file.is_some() && f.file.as_deref() == file);
     let unread = |reason: &str| !is_rule || matches!(reason, "ignored" | "binary" | "submodule");
@@ -476,15 +475,16 @@ fn looked_at(now: &Report, file: Option<&str>, is_rule: bool) -> bool {
     !failed && !skipped
 }
 
-/// Returns true if nobody found it in its round.
+/// Returns true if a finding was carried over and not reported in its round.
 fn is_carried(f: &Finding) -> bool {
     f.evidence.iter().any(|e| e.starts_with("carried:"))
 }
 
-/// Puts a finding where its lines are now.
+/// Moves a finding to the current position of its lines.
 fn carried(open: &Open<'_>, spot: Option<Spot>, response: Option<&Response>) -> Option<Finding> {
     let mut f = open.finding.clone();
-    // A comment beside the lines suppresses: it is there as long as the lines and what stands around them are.
+    // A comment next to the lines suppresses a finding, so the suppression lasts only if the lines and their neighbors
+    // are unchanged.
     let is_beside = |place: Option<Place>| matches!(place, Some(Place::At(spot)) if spot.kept == Kept::Whole);
     if spot.is_some() || !is_beside(alike::place(&f, &open.round.alignment)) {
         f.suppressed = None;
@@ -504,25 +504,25 @@ fn carried(open: &Open<'_>, spot: Option<Spot>, response: Option<&Response>) -> 
             }
         }
     }
-    // Nobody is to believe that it was found twice.
+    // It must not appear as reported twice.
     if !is_carried(&f) {
         f.evidence.push(format!("carried:round-{}", open.round.earlier.review.round));
     }
-    // Who let it through does so again, or not.
+    // Waivers are not inherited; they are applied again in each round.
     f.waived = None;
     (f.disposition, f.decided) = (Disposition::Pending, None);
-    // What is critical takes changed code, or a person's waiver: silence after an explanation is too little.
+    // A critical finding needs a code change, or a person's waiver: an explanation is not sufficient.
     if f.disputed.is_none() && f.severity != Severity::Critical {
         f.disputed = response.and_then(|r| explained(open, r));
     }
     Some(f)
 }
 
-/// Returns what a coder's answer says of a finding that was not repeated after it.
+/// Returns the response's explanation of a finding that was not repeated after it.
 ///
-/// Ids begin anew in every round: a finding of a round before the answered one is named by its fingerprint alone.
+/// IDs are per round: a finding of a round before the answered one is identified by its fingerprint alone.
 fn explained(open: &Open<'_>, response: &Response) -> Option<String> {
-    /// Characters of an explanation that are told.
+    /// Characters of an explanation that are kept.
     const MOST: usize = 300;
     let is_named = |name: &str| match open.is_of_last {
         true => names(name, open.finding),

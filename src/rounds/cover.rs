@@ -1,55 +1,55 @@
-//! What a round shows of what an earlier one was about. Pure.
+//! Determines how much of an earlier change a round shows. Pure.
 //!
-//! Whoever asks names the source of a follow-up, so a source that does not reach where a finding stands must not mend
-//! it: that a finding is not there counts only where it would be.
+//! The caller chooses the source of a follow-up, so a source that does not include a finding's position must not count
+//! as a fix: a missing finding counts only if the round would have shown it.
 
 use crate::wire::{Source, SourceKind};
 
-/// What the change of a round tells of an earlier round.
+/// How much the change of a round shows of an earlier round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cover {
     /// Nothing.
     Nothing,
-    /// It starts where the earlier one ended, or from elsewhere: only lines that it shows as replaced are known.
+    /// It starts where the earlier one ended, or elsewhere: only lines that it shows as replaced are known.
     Onward,
-    /// A change that was handed over: of a file that is in it, it is the new word.
+    /// A change passed by the caller: it is authoritative for the files in it.
     Given,
-    /// It starts where the earlier one did and ends where the work is now: what it does not show is as in the base.
+    /// It starts at the earlier one's base and includes the current work: files that it does not show equal the base.
     Whole,
 }
 
-/// How things stand in the repository.
+/// The state of the repository.
 #[derive(Clone, Debug, Default)]
 pub struct Here {
     /// The commit that is checked out.
     pub head: Option<String>,
-    /// The index differs from it.
+    /// Whether the index differs from it.
     pub staged: bool,
-    /// The worktree differs from it.
+    /// Whether the worktree differs from it.
     pub changed: bool,
-    /// The revision that the session speaks of is the one that is checked out, whatever that is.
+    /// Whether the session is about the checked-out revision, whichever it is.
     pub follows_head: bool,
-    /// The round asks for the revision that the session speaks of, by its name.
+    /// Whether the round requests the revision of the session by its name.
     pub same_rev: bool,
     /// Both rounds are about the same pull request.
     pub same_pull: bool,
-    /// The head of the earlier round is an ancestor of the new one, or is it.
+    /// Whether the head of the earlier round is the new head or an ancestor of it.
     pub descends: bool,
-    /// The commit that is checked out has the head of the earlier round, or is it.
+    /// Whether the head of the earlier round is the checked-out commit or an ancestor of it.
     pub has_earlier_head: bool,
-    /// The unstaged change was asked for without a file of the earlier round that git does not know.
+    /// Whether the round requests the unstaged change without an untracked file of the earlier round.
     pub hides_untracked: bool,
 }
 
-/// Returns true if two changes start from the same state. What is not staged starts from the index, which has no name.
+/// Returns true if two changes start from the same state. Unstaged changes start from the index, which has no ID.
 pub fn same_base(one: &Source, other: &Source) -> bool {
     [one, other].iter().all(|s| s.kind != SourceKind::Unstaged) && from_same_commit(one, other)
 }
 
-/// Returns true if the same commit, or none, lay under two changes.
+/// Returns true if two changes have the same base commit, or both have none.
 fn from_same_commit(one: &Source, other: &Source) -> bool {
     use SourceKind::{Branch, Changes, Commit, Staged, Unstaged};
-    // Without a base it starts from nothing, or (a patch, a push of several references) nobody knows from where.
+    // Without a base a change starts from nothing, or its start is unknown (a patch, a push of several references).
     let is_known = |s: &Source| {
         s.base.is_some()
             || matches!(s.kind, Staged | Unstaged | Changes | Commit)
@@ -67,7 +67,7 @@ pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
     let at_head = now.head.is_some() && now.head == here.head;
     match (before.kind, now.kind) {
         (Patch, Patch | Changes) | (Code, Code | Changes) => Cover::Given,
-        // Its change is from the merge base to the head, each time.
+        // Both changes are from the merge base to the head.
         (Pr, Pr) if here.same_pull => {
             if same {
                 Cover::Whole
@@ -75,7 +75,7 @@ pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
                 Cover::Onward
             }
         }
-        // A pull request that is checked out, with what was changed since.
+        // A checked-out pull request, with later changes.
         (Pr, Changes) if here.has_earlier_head && same => Cover::Whole,
         (Patch | Code | Pr, _) | (_, Patch | Code | Pr) => Cover::Nothing,
         (_, Changes) | (Staged, Staged) if same => Cover::Whole,
@@ -89,7 +89,7 @@ pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
                 _ => Cover::Nothing,
             }
         }
-        // Where nothing else differs, what is checked out is the index and the worktree.
+        // Without other differences, the index and the worktree equal the checked-out commit.
         (Staged, Commit | Branch) => whole_if(same && at_head && !here.staged),
         (Changes | Unstaged, Commit | Branch) => whole_if(same && at_head && !here.changed),
         _ => Cover::Nothing,

@@ -21,43 +21,43 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Characters of a reason.
+/// Characters of a reason, at most.
 const REASON: usize = 1_000;
-/// Characters of the line that an entry shows.
+/// Characters of the quoted line of an entry, at most.
 const LINE: usize = 200;
-/// The least number of digits of a fingerprint that name a finding of a session.
+/// Digits of a fingerprint prefix that names a finding of a session, at least.
 const DIGITS: usize = 4;
-/// What replaces the bytes of a secret in a quote. A secret has more of them than one.
+/// Two masked bytes of a secret in a quote. Every secret has more than one byte.
 const MASK: &str = "**";
-/// Locked while the shared file is replaced; in the git folder.
+/// Lock file for replacing the shared file; in the git folder.
 const LOCK: &str = "claude-reviewer.lock";
-/// How long to wait for another process that replaces it, and between two tries.
+/// Time to wait for another process that replaces it, and pause between attempts.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A decision on findings.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// IDs such as `F3`, or the first digits of fingerprints.
+    /// IDs such as `F3`, or prefixes of fingerprints.
     pub findings: Vec<String>,
     pub decision: Decision,
     pub reason: Option<String>,
-    /// The first day on which the decision no longer holds.
+    /// First day on which the decision no longer applies.
     pub until: Option<Date>,
-    /// `None`: who runs the program.
+    /// `None` for the user of the program.
     pub owner: Option<String>,
-    /// Whether the shared file of the repository gets it too.
+    /// Whether to add it to the shared file of the repository too.
     pub share: bool,
 }
 
-/// A finding of a session, and what holds about it now.
+/// A finding of a session, with the current decision on it.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// As it was found, with the decision that holds now.
+    /// The stored finding, with the current decision.
     pub finding: wire::Finding,
-    /// The decision, for people.
+    /// Entry of the decision, to display.
     pub entry: Option<Entry>,
-    /// A decision that an agent proposes and that would hold.
+    /// Valid decision that an agent proposes.
     pub proposal: Option<Entry>,
 }
 
@@ -75,19 +75,19 @@ pub struct Here<'a> {
 /// A finding with a decision on it.
 pub type Decided = (wire::Finding, Entry);
 
-/// Records a decision of a person. Nothing is written if a finding is unknown or its lines have changed. Returns the findings
-/// with their entries. Proposals about them are done with.
+/// Records a decision of a person, and removes proposals on its findings. Writes nothing if a finding is unknown or its
+/// lines have changed. Returns the findings with their entries.
 ///
 /// # Errors
-/// Usage: an unknown finding, lines that changed since the review, a critical finding that is rejected without a reason, a date
-/// that has passed, a file of decisions with an error. Incomplete: a file cannot be written.
+/// Usage: an unknown finding, lines that changed since the review, rejecting a critical finding without a reason, a
+/// date in the past, an invalid file of decisions. Incomplete: a file cannot be written.
 pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<Decided>> {
     let decided = entries(here, session, choice)?;
     record(here, &decided, choice.share)?;
     Ok(decided)
 }
 
-/// Records a decision that an agent proposes. It holds only after a person confirmed it.
+/// Records a decision that an agent proposes. It takes effect only after a person confirms it.
 ///
 /// # Errors
 /// As [`decide`].
@@ -99,11 +99,11 @@ pub fn propose(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Ve
     Ok(decided)
 }
 
-/// Records decisions that were proposed about findings. `names`: as in [`Choice::findings`]; empty: all proposals about the last
-/// round.
+/// Records decisions that were proposed on findings. `names` is as in [`Choice::findings`]; if empty, confirms all
+/// proposals on the last round.
 ///
 /// # Errors
-/// As [`decide`]; usage: there is no proposal about a finding.
+/// As [`decide`]; usage: no decision is proposed on a finding.
 pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Confirmation) -> Result<Vec<Decided>> {
     let mut listed = list(here, session)?;
     if !names.is_empty() {
@@ -131,11 +131,11 @@ pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Co
     Ok(decided)
 }
 
-/// Returns the shared decisions that hold and differ from those that were recorded in the store alone. In gate mode, only the
+/// Returns the valid shared decisions that contradict decisions recorded in the store alone. In gate mode, only the
 /// shared ones count.
 ///
 /// # Errors
-/// Usage: the shared file has an error.
+/// Usage: the shared file is invalid.
 pub fn still_shared(here: &Here<'_>, session: &Session, decided: &[Decided]) -> Result<Vec<Overruled>> {
     let Some(last) = session.rounds.last().map(|r| &r.review.report) else { return Ok(Vec::new()) };
     let mut reader = here.repo.reader();
@@ -158,7 +158,7 @@ pub fn still_shared(here: &Here<'_>, session: &Session, decided: &[Decided]) -> 
     Ok(out)
 }
 
-/// A decision in the store, and another one in the shared file.
+/// A decision in the store, and a different one in the shared file.
 #[derive(Clone, Debug)]
 pub struct Overruled {
     pub id: String,
@@ -166,19 +166,19 @@ pub struct Overruled {
     pub shared: Entry,
 }
 
-/// How proposals are confirmed.
+/// The options of confirming proposals.
 #[derive(Clone, Debug, Default)]
 pub struct Confirmation {
-    /// `None`: who runs the program.
+    /// `None` for the user of the program.
     pub owner: Option<String>,
-    /// Whether the shared file of the repository gets the decisions too.
+    /// Whether to add the decisions to the shared file of the repository too.
     pub share: bool,
 }
 
-/// Writes entries to the files of decisions, and takes their findings out of the proposals.
+/// Writes entries to the files of decisions, and removes their findings from the proposals.
 fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
     let entries = || decided.iter().map(|(_, entry)| entry.clone());
-    // Both files may have an error, and then nothing is recorded: one is read and the other one is written first.
+    // An invalid file must prevent any write: read one file and write the other one first.
     decided::own(&mut here.repo.reader(), here.place, &mut Vec::new())?;
     if is_shared {
         share(here.repo, &here.place.top, entries())?;
@@ -196,12 +196,12 @@ fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
     })
 }
 
-/// Returns the path of a file of the store as errors write it.
+/// Returns the display path of a file of the store.
 pub(super) fn shown(here: &Here<'_>, file: &str) -> String {
     format!("{}/{file}", here.place.history.path)
 }
 
-/// Makes the entries of a decision.
+/// Creates the entries of a decision.
 fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<Decided>> {
     let day = today(here.now);
     refuse_past(choice.until, day)?;
@@ -256,7 +256,7 @@ fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<De
     Ok(decided)
 }
 
-/// Refuses a date on which a decision would no longer hold.
+/// Rejects a date that is not in the future.
 pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
     match until.filter(|date| *date <= today) {
         None => Ok(()),
@@ -266,10 +266,10 @@ pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
     }
 }
 
-/// Lists the findings of the last round of a session with the decisions that hold now, and earlier ones that are fixed.
+/// Lists the findings of the last round of a session with the valid decisions, and earlier findings that are fixed.
 ///
 /// # Errors
-/// Usage: a file of decisions with an error.
+/// Usage: a file of decisions is invalid.
 pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
     let Some(last) = session.rounds.last() else { return Ok(Vec::new()) };
     remembered::recall(here.env, here.repo.worktree(), here.now);
@@ -286,7 +286,7 @@ pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
     Ok(all)
 }
 
-/// Lists the findings of a report with the decisions that hold on a day.
+/// Lists the findings of a report with the decisions that are valid on a day.
 ///
 /// # Errors
 /// As [`list`].
@@ -316,14 +316,14 @@ pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Res
     Ok(all)
 }
 
-/// A finding with what it is about.
+/// A finding with its content.
 struct ListedCandidate<'r> {
     found: &'r wire::Finding,
     finding: Finding,
     lines: Lines,
 }
 
-/// The decisions and proposals that hold on a day.
+/// The decisions and proposals that are valid on a day.
 struct HeldDecisions<'e> {
     entries: &'e Entries,
     proposals: &'e Entries,
@@ -331,7 +331,7 @@ struct HeldDecisions<'e> {
 }
 
 impl HeldDecisions<'_> {
-    /// Lists findings with the decisions that hold. Their digests are computed together.
+    /// Lists findings with the valid decisions. Computes their digests in one batch.
     fn listed(&self, batch: &[ListedCandidate<'_>]) -> Vec<Listed> {
         let pairs: Vec<(&Finding, &Content)> =
             batch.iter().filter_map(|c| Some((&c.finding, c.lines.content()?))).collect();
@@ -356,7 +356,7 @@ impl HeldDecisions<'_> {
     }
 }
 
-/// Returns what reports say of an entry.
+/// Converts an entry for reports.
 pub fn decision(entry: &Entry) -> wire::Decided {
     wire::Decided {
         reason: entry.reason.clone(),
@@ -365,17 +365,17 @@ pub fn decision(entry: &Entry) -> wire::Decided {
     }
 }
 
-/// Finds a finding by its ID or by the first digits of its fingerprint.
+/// Finds a finding by its ID or by a prefix of its fingerprint.
 ///
 /// # Errors
-/// Usage: none or several.
+/// Usage: no finding, or several.
 pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Result<&'f wire::Finding> {
     let hinted = |error: Error| {
         error
             .hint_person(format!("list the findings: claude-reviewer findings {review}"))
             .hint_agent(format!("call get_review_history with review_id {review}, and name findings by their id"))
     };
-    // An ID can look like the first digits of a fingerprint.
+    // An ID can look like a prefix of a fingerprint.
     if let Some(one) = findings.iter().find(|f| f.id.eq_ignore_ascii_case(name)) {
         return Ok(one);
     }
@@ -389,7 +389,7 @@ pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Re
     }
 }
 
-/// Makes the error about a name that no finding has.
+/// Returns the error for a name that matches no finding.
 fn unknown_name(findings: &[wire::Finding], name: &str, review: &str) -> Error {
     let separated: Vec<&str> = name.split([',', ';']).map(str::trim).filter(|n| !n.is_empty()).collect();
     if separated.len() > 1 {
@@ -412,14 +412,14 @@ fn unknown_name(findings: &[wire::Finding], name: &str, review: &str) -> Error {
     Error::usage(format!("review {review} has no finding {shown}{known}{digits}"))
 }
 
-/// The content that a finding is about, in the state that was reviewed.
+/// The content of a finding in the reviewed state.
 enum Lines {
     /// The finding is about the whole change.
     None,
     /// The lines of the finding, or its whole file.
     Same(Content),
     Changed,
-    /// The file changed, and the lines have a secret that the store does not have.
+    /// The file changed, and the lines contain a secret, which the store does not have.
     Unknown,
 }
 
@@ -432,17 +432,17 @@ impl Lines {
     }
 }
 
-/// The files of a change as a round stored them, with the commits that they belong to.
+/// The files of a stored change, with their commits.
 pub(super) type ReviewedFiles = Vec<(Option<String>, FileChange)>;
 
-/// Returns the files of the last round; none if its change cannot be read.
+/// Returns the files of the last round; none if its change is unreadable.
 pub(super) fn reviewed_files(store: &Store, session: &Session) -> ReviewedFiles {
     let round = u32::try_from(session.rounds.len()).unwrap_or(u32::MAX);
     let change = SessionId::parse(&session.review_id).and_then(|id| store.change(&id, round).ok());
     change.and_then(|text| changes(&text)).unwrap_or_default()
 }
 
-/// Reads the content of a finding as it was reviewed: a decision must not cover what the person has not seen.
+/// Reads the reviewed content of a finding: a decision must not cover code that the person has not seen.
 fn reviewed(
     repo: &Repo,
     reader: &mut Reader<'_>,
@@ -470,7 +470,7 @@ fn reviewed(
             (_, Some(stored)) if Some(stored) == id => true,
             (Some(lines), _) => is_text(&content, lines),
             (None, Some(_)) => false,
-            // Neither is stored: the quote is all there is.
+            // Neither is stored: only the quote can be compared.
             (None, None) => !finding.quote().contains(MASK),
         };
         if is_same {
@@ -484,19 +484,19 @@ fn reviewed(
     out
 }
 
-/// Returns true if a content has the quote of a finding. One without lines quotes no text of its file.
+/// Returns true if a content contains the quote of a finding. A finding without lines does not quote its file.
 fn is_quoted(content: &Content, finding: &Finding) -> bool {
     finding.lines().is_none() || contains(&content.text, finding.quote())
 }
 
-/// Returns true if a content has these lines, apart from white space around them.
+/// Returns true if a content has these lines, ignoring white space around them.
 fn is_text(content: &Content, lines: &[Vec<u8>]) -> bool {
     let now: Vec<&[u8]> = content.text.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
     now.len() == lines.len() && now.iter().zip(lines).all(|(now, line)| *now == line.trim_ascii())
 }
 
-/// Reads the content of a finding: where it was found, or else in the worktree or the index. Lines that differ from the
-/// reviewed ones in a secret count as the same: the digest of an entry decides whether it is about them.
+/// Reads the content of a finding: in the reviewed state, or else in the worktree or the index. Lines that differ only
+/// in a secret count as the same: the digest of an entry decides whether it matches them.
 fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire::Source) -> Lines {
     if finding.file().is_none() {
         return Lines::None;
@@ -516,11 +516,11 @@ fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire:
     Lines::Changed
 }
 
-/// Returns true if lines contain a quote, apart from white space and from what is masked in the quote.
+/// Returns true if lines contain a quote, ignoring white space and masked parts of the quote.
 pub(super) fn contains(lines: &[u8], quote: &str) -> bool {
     let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines = fold(&String::from_utf8_lossy(lines));
-    // A long quote is cut.
+    // A long quote is truncated.
     let quote = fold(quote.split(" …").next().unwrap_or_default());
     let mut rest = lines.as_str();
     quote.split("**").map(|piece| piece.trim_matches('*')).filter(|piece| !piece.is_empty()).all(|piece| {
@@ -548,13 +548,13 @@ fn unknown(found: &wire::Finding) -> Error {
         .hint_agent("call request_review, and propose a decision on the new findings")
 }
 
-/// Adds entries to the shared file of a worktree, and makes it where it is missing.
+/// Adds entries to the shared file of a worktree, and creates the file if it is missing.
 pub(super) fn share(repo: &Repo, top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
     rewrite(repo, top, |name, before| Ok(changed_file(name, before, entries)?.render().into_bytes()))
 }
 
-/// Replaces the shared file of a worktree. `change` gets its name and content, and returns the new content. One process does
-/// so at a time: of two that read the same content, the second one would remove what the first one adds.
+/// Replaces the shared file of a worktree. `change` gets its name and content, and returns the new content. A lock
+/// serializes processes: otherwise the second writer would remove the entries of the first.
 pub(super) fn rewrite(
     repo: &Repo,
     top: &Path,
@@ -570,7 +570,7 @@ pub(super) fn rewrite(
             Ok(meta) if meta.is_symlink() => {
                 return Err(unfit("is a symbolic link, or in one").hint(away()));
             }
-            // A pipe would keep this program waiting.
+            // Opening a named pipe would block.
             Ok(meta) if place == path && !meta.is_file() => return Err(unfit("is not a regular file").hint(away())),
             _ => {}
         }
@@ -615,21 +615,21 @@ fn lock(repo: &Repo) -> Result<File> {
     }
 }
 
-/// Returns a file with further entries.
+/// Returns a file with additional entries.
 pub(super) fn changed_file(name: &str, before: Option<Vec<u8>>, entries: impl Iterator<Item = Entry>) -> Result<Sheet> {
     let mut all = before.map(|bytes| decided::sheet(name, &bytes)).transpose()?.unwrap_or_default();
     entries.for_each(|entry| all.put(entry));
     Ok(all)
 }
 
-/// Digests that are made together. Equal texts of a file share one, which is compared once for all of them.
+/// Digests that are computed together. Equal texts of a file share one, so that one comparison matches all of them.
 #[derive(Debug, Default)]
 pub(super) struct Digests {
     known: HashMap<(Option<String>, Vec<u8>), Digest>,
 }
 
 impl Digests {
-    /// Computes the digests of contents of files on all cores.
+    /// Computes the digests of contents on all cores.
     ///
     /// # Errors
     /// As [`Self::of`].
@@ -644,7 +644,7 @@ impl Digests {
         Ok(())
     }
 
-    /// Returns the digest of a content of a file.
+    /// Returns the digest of a content.
     ///
     /// # Errors
     /// Incomplete: the system has no random numbers.
@@ -665,7 +665,7 @@ fn salt() -> Result<[u8; 16]> {
     Ok(salt)
 }
 
-/// Puts a person's words on one line, without secrets.
+/// Formats a person's text on one line, without secrets.
 fn clean(rules: &RuleSet, text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     rules.masked(&text).chars().take(REASON).collect()

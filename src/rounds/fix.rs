@@ -1,7 +1,7 @@
-//! From findings to a fix: plan, execute in a private copy, verify, and merge into the worktree.
+//! Fixes findings: plans, executes in a private copy, verifies, and merges into the worktree.
 //!
-//! A model proposes and writes; this module decides. Nothing is written to the worktree before [`Fixing::write`], and every
-//! attempt is stored, also one that fails or is interrupted.
+//! A model proposes and writes; this module decides. Nothing is written to the worktree before [`Fixing::write`], and
+//! every attempt is stored, including failed and interrupted ones.
 
 mod allowance;
 mod copy;
@@ -47,22 +47,22 @@ use verdict::Verification;
 /// The findings to fix, and the limits.
 #[derive(Clone, Debug)]
 pub struct FixAsk {
-    /// The folder, policy file, backends and limits. Its source does not count.
+    /// Folder, policy file, backends and limits. Its source is ignored.
     pub request: ReviewRequest,
     pub session: SessionId,
-    /// IDs or first digits of fingerprints; empty: the accepted ones, else those that block.
+    /// IDs or prefixes of fingerprints; if empty, the accepted findings, or else the blocking ones.
     pub findings: Vec<String>,
-    /// Patterns of paths that a person allows although they check the code.
+    /// Path patterns of checks that a person allows to change.
     pub allowed: Vec<String>,
-    /// The flags of the command line, not quoted: commands in hints repeat them.
+    /// Command-line flags, unquoted: commands in hints repeat them.
     pub flags: Vec<String>,
     /// `cli` or `mcp`.
     pub via: &'static str,
 }
 
 impl FixAsk {
-    /// Returns the command that fixes findings of the session, with the flags of the user. Without findings: the ones that it
-    /// chooses.
+    /// Returns the command that fixes findings of the session, with the user's flags. Without findings, the command
+    /// chooses them.
     fn command(&self, findings: &[String]) -> String {
         let session = ["--session".to_owned(), self.session.to_string()];
         let words = findings.iter().chain(&session).chain(&self.flags);
@@ -70,36 +70,36 @@ impl FixAsk {
     }
 }
 
-/// Why findings are fixed.
+/// The reason for the choice of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// They are named.
+    /// The user named them.
     Named,
     /// A person accepted them.
     Accepted,
-    /// Nothing was decided, and they block.
+    /// There are no decisions, and they block.
     Blocking,
 }
 
-/// Why an attempt failed, for the next one.
+/// The reasons why an attempt failed, for the next one.
 #[derive(Clone, Debug, Default)]
 struct Failure {
     reasons: Vec<String>,
     patch: String,
 }
 
-/// How the attempts ended.
+/// The result of the attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The change is verified. Notes say what was not checked.
+    /// The change is verified. The notes list unchecked parts.
     Verified(Vec<String>),
-    /// No attempt was verified: the reasons of the last one.
+    /// No attempt was verified; with the reasons of the last one.
     Failed(AttemptVerdict, Vec<String>),
     /// A signal ended the run.
     Interrupted,
 }
 
-/// A fix that is being made.
+/// A fix in progress.
 #[derive(Debug)]
 pub struct Fixing {
     ask: FixAsk,
@@ -109,24 +109,24 @@ pub struct Fixing {
     policy: Policy,
     env: Env,
     rules: RuleSet,
-    /// The worktree when the fix began.
+    /// Copy of the worktree at the start of the fix.
     base: Copy,
     findings: Vec<wire::Finding>,
-    /// Why findings that were not named are left out.
+    /// Reasons why findings that were not named are left out.
     left_out: Vec<String>,
     chosen: Chosen,
     allowed: Globs,
     around: Surroundings,
-    /// How the fix becomes the next round of the session.
+    /// Command or step that adds the fix to the session as its next round.
     next_round: String,
     allowance: Allowance,
     fix: Fix,
     changes: Vec<Changed>,
-    /// Paths that the last attempt may not change and did.
+    /// Forbidden paths that the last attempt changed.
     refused: Vec<String>,
-    /// All backends refused the last attempt in a way that another attempt cannot change.
+    /// Whether all backends refused the last attempt for a permanent reason.
     is_refused_for_good: bool,
-    /// Findings that the worktree has before the fix.
+    /// Fingerprints of findings in the worktree before the fix.
     known: BTreeSet<String>,
 }
 
@@ -134,8 +134,8 @@ impl Fixing {
     /// Opens the session, chooses the findings and copies the worktree.
     ///
     /// # Errors
-    /// Usage: an unknown session or finding, nothing to fix, a closed session, an invalid pattern. Incomplete: the worktree
-    /// cannot be copied.
+    /// Usage: an unknown session or finding, nothing to fix, a closed session, an invalid pattern. Incomplete: the
+    /// worktree cannot be copied.
     pub fn open(ask: FixAsk, world: &World<'_>) -> Result<Self> {
         let (place, policy) = review::place(&ask.request, world.env)?;
         let id = ask.session;
@@ -175,15 +175,16 @@ impl Fixing {
             allowance,
             fix,
         };
-        // Rules alone: findings that the worktree already has do not count against the fix. A session that cannot be followed ends here.
+        // Without backends: findings already in the worktree do not count against the fix. Fails if the session cannot
+        // be followed.
         let before = fixing.review(&fixing.base, true, world)?;
         fixing.known = before.findings().map(|f| f.fingerprint.clone()).collect();
         fixing.refuse_done(&before, &repo)?;
         Ok(fixing)
     }
 
-    /// Refuses findings that the worktree does not have, before a model is paid for them. Of findings that are not named,
-    /// those are left out.
+    /// Rejects findings that the worktree no longer has, before any model request. Findings that were not named are
+    /// left out instead.
     fn refuse_done(&mut self, before: &Verification, repo: &Repo) -> Result<()> {
         let files = decide::reviewed_files(&self.store, &self.session);
         let has_lines: Vec<bool> = self.findings.iter().map(|f| worktree::has_lines(repo, &files, f)).collect();
@@ -217,17 +218,17 @@ impl Fixing {
         Ok(())
     }
 
-    /// Returns the findings that are fixed, and why these.
+    /// Returns the findings to fix, and the reason for their choice.
     pub fn findings(&self) -> (&[wire::Finding], Chosen) {
         (&self.findings, self.chosen)
     }
 
-    /// Returns why findings that were not named are left out.
+    /// Returns the reasons why findings that were not named are left out.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// Says how the fix becomes the next round of the session.
+    /// Returns the instruction that adds the fix to the session as its next round.
     pub fn next_round(&self) -> String {
         self.next_round.clone()
     }
@@ -247,17 +248,17 @@ impl Fixing {
         self.fix.plan.as_ref().map(questions::plan_text).unwrap_or_default()
     }
 
-    /// Returns the paths that the last attempt may not change and did.
+    /// Returns the forbidden paths that the last attempt changed.
     pub fn refused(&self) -> &[String] {
         &self.refused
     }
 
-    /// Returns true if a backend can be asked.
+    /// Returns true if a backend is configured.
     pub fn has_backend(&self) -> bool {
         !self.backends().is_empty()
     }
 
-    /// Returns numbered lines around a finding as they are now, secrets masked; empty if there are none.
+    /// Returns the current numbered lines around a finding with secrets masked; empty if there are none.
     pub fn code(&self, finding: &wire::Finding) -> String {
         let path = finding.file.as_deref().map(RepoPath::from).filter(|p| !redact::is_sensitive(p));
         let bytes = path.and_then(|p| self.base.read(&p).ok().flatten());
@@ -269,7 +270,7 @@ impl Fixing {
         lines.map(|(i, line)| format!("{} {line}\n", i + 1)).collect()
     }
 
-    /// Returns why each path may not be changed without a person's consent, of those that may not.
+    /// Returns the paths that may not be changed without a person's consent, each with the reason.
     pub fn forbidden<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Vec<(String, &'static str)> {
         let class = |path: &str| {
             let path = RepoPath::from(path);
@@ -279,10 +280,10 @@ impl Fixing {
         paths.into_iter().filter_map(class).collect()
     }
 
-    /// Asks for a plan, and stores it.
+    /// Requests a plan, and stores it.
     ///
     /// # Errors
-    /// Usage: no backend. Incomplete: no backend answered, or a limit was reached.
+    /// Usage: no backend. Incomplete: no backend replied, or a limit was reached.
     pub fn plan(&mut self, world: &World<'_>) -> Result<()> {
         if !self.has_backend() {
             let error = Error::usage("no backend is configured to plan a fix");
@@ -307,7 +308,7 @@ impl Fixing {
         self.keep(FixOutcome::Planned)
     }
 
-    /// Takes the plan that a person edited.
+    /// Replaces the plan with the one that a person edited.
     ///
     /// # Errors
     /// Incomplete: it cannot be stored.
@@ -320,7 +321,7 @@ impl Fixing {
         self.keep(FixOutcome::Planned)
     }
 
-    /// Stores how the fix ended.
+    /// Stores the outcome of the fix.
     ///
     /// # Errors
     /// Incomplete: it cannot be stored.
@@ -328,7 +329,7 @@ impl Fixing {
         self.store(outcome, Progress::Ended)
     }
 
-    /// Stores the fix so far.
+    /// Stores the current state of the fix.
     fn keep(&mut self, outcome: FixOutcome) -> Result<()> {
         self.store(outcome, Progress::Open)
     }
@@ -339,11 +340,11 @@ impl Fixing {
         Ok(())
     }
 
-    /// Executes and verifies the plan, until a change is verified or no attempt is left. `tell` hears the number of each
-    /// attempt and why it failed.
+    /// Executes and verifies the plan, until a change is verified or no attempt is left. `tell` gets the number of each
+    /// attempt and the reasons of its failure.
     ///
     /// # Errors
-    /// Incomplete: an attempt cannot be stored, or no model can be asked at all.
+    /// Incomplete: an attempt cannot be stored, or no model is available at all.
     pub fn execute(&mut self, world: &World<'_>, tell: &mut dyn FnMut(u32, &[String])) -> Result<Ended> {
         let mut failure: Option<Failure> = None;
         let mut last = (AttemptVerdict::Failed, Vec::new());
@@ -359,7 +360,7 @@ impl Fixing {
                 attempt_number: number,
                 timestamp: jiff::Timestamp::now().to_string(),
                 planning_output: self.plan_text(),
-                // A crash leaves these behind.
+                // The stored state if the process crashes.
                 verdict: AttemptVerdict::Interrupted,
                 ..Attempt::default()
             };
@@ -396,7 +397,7 @@ impl Fixing {
             }
             self.keep(FixOutcome::Failed)?;
             tell(number, &last.1);
-            // The next attempt would meet the same limit, or the same refusal of a key.
+            // The next attempt would hit the same limit, or the same permanent refusal.
             if last.0 == AttemptVerdict::Unverified || self.is_refused_for_good {
                 break;
             }
@@ -410,7 +411,7 @@ impl Fixing {
         Ok(Ended::Failed(last.0, last.1))
     }
 
-    /// Makes one attempt. Returns it with notes on what was not checked.
+    /// Runs one attempt. Returns it with notes on unchecked parts.
     fn attempt(
         &mut self,
         mut attempt: Attempt,
@@ -485,7 +486,7 @@ impl Fixing {
         Ok((attempt, notes))
     }
 
-    /// Returns the files as they are with the drafts of a model, and why drafts are refused.
+    /// Returns the files with the drafts of a model applied, and the reasons why drafts are rejected.
     fn restored(&self, drafts: &std::collections::BTreeMap<RepoPath, String>) -> Result<(Vec<Changed>, Vec<String>)> {
         let (mut changes, mut refused) = (Vec::new(), Vec::new());
         for (path, text) in drafts {
@@ -503,7 +504,7 @@ impl Fixing {
         Ok((changes, refused))
     }
 
-    /// Returns what a fix may not do and does, for people.
+    /// Returns the forbidden changes of a fix, to display.
     fn violations(&mut self, changes: &[Changed], copy: &Copy) -> Result<Vec<String>> {
         let of_findings = self.findings.iter().filter_map(|f| Some(RepoPath::from(f.file.as_deref()?))).collect();
         let bounds = Bounds { allowed: &self.allowed, of_findings: &of_findings, around: &self.around };
@@ -538,7 +539,7 @@ impl Fixing {
         }
     }
 
-    /// Asks a model about the worktree as it was when the fix began.
+    /// Sends a question to a model, about the worktree at the start of the fix.
     fn consult<T: Send>(
         &mut self,
         question: &Question<T>,
@@ -555,7 +556,7 @@ impl Fixing {
         Ok(consulted)
     }
 
-    /// Reviews a copy as a follow-up of the session. Nothing is stored.
+    /// Reviews a copy as a follow-up of the session. Stores nothing.
     fn review(&self, copy: &Copy, is_offline: bool, world: &World<'_>) -> Result<Verification> {
         let mut request = self.request(copy);
         let repo = Repo::open(self.base.top(), self.base.env())?;
@@ -578,7 +579,7 @@ impl Fixing {
         Ok(Verification::new(super::review(&ask, &world)?))
     }
 
-    /// Returns the request for a copy, with the limits that are left.
+    /// Returns the request for a copy, with the remaining limits.
     fn request(&self, copy: &Copy) -> ReviewRequest {
         let asked = &self.ask.request;
         let mut request = ReviewRequest {
@@ -594,7 +595,7 @@ impl Fixing {
         request
     }
 
-    /// Returns the verified change as a patch of the worktree when the fix began.
+    /// Returns the verified change as a patch for the worktree at the start of the fix.
     pub fn patch(&self) -> Vec<u8> {
         edits_of(&self.changes).patch()
     }
@@ -609,7 +610,7 @@ impl Fixing {
         &self.place.top
     }
 
-    /// Merges the verified change with the worktree as it is now, and writes it. The index stays.
+    /// Merges the verified change with the current worktree, and writes it. The index is not changed.
     ///
     /// # Errors
     /// Usage: a conflict; nothing is written. Incomplete: a file cannot be written.
@@ -637,7 +638,7 @@ impl Fixing {
     }
 }
 
-/// Returns what the guard has to know of the repository before the fix.
+/// Collects the facts about the repository that the guard needs.
 fn surroundings(repo: &Repo, policy: &Policy, base: &Copy) -> Surroundings {
     let named = policy.rules.paths.iter().chain(&policy.review.conventions);
     let top = repo.worktree().map(|top| top.canonicalize().unwrap_or_else(|_| top.to_owned()));
@@ -655,7 +656,7 @@ fn surroundings(repo: &Repo, policy: &Policy, base: &Copy) -> Surroundings {
     around.with_scripts(&|path| base.read(path).ok().flatten(), policy.tests.command.as_deref())
 }
 
-/// Says why a finding is not fixed by a model. `fixed`: IDs of the findings that the rules no longer find.
+/// Returns why a model need not fix a finding. `fixed` has the IDs of findings that the rules no longer report.
 fn why_done(found: &wire::Finding, fixed: &[String]) -> String {
     if fixed.contains(&found.id) {
         return format!("{} is already fixed in the worktree", found.id);
@@ -668,10 +669,10 @@ fn why_done(found: &wire::Finding, fixed: &[String]) -> String {
 /// Lines around a finding.
 const AROUND: usize = 4;
 
-/// How long the tests may take.
+/// Time limit of the tests.
 const TESTS: Duration = Duration::from_secs(600);
 
-/// Returns a fix as edits of the worktree when it began, for a patch.
+/// Returns a fix as edits of the worktree at its start, for a patch.
 fn edits_of(changes: &[Changed]) -> Edits {
     let place = PathBuf::new();
     let rewrite = |c: &Changed| Rewrite { path: c.path.clone(), base: c.before.clone(), after: c.after.clone() };

@@ -1,4 +1,4 @@
-//! A further round: what the session knows goes into the request, and what is found is compared with it.
+//! A follow-up round: adds the state of the session to the request, and compares the new findings with it.
 
 use super::compare::{Again, Comparison, Current, Earlier};
 use super::cover::{Cover, Here, cover};
@@ -25,35 +25,35 @@ use crate::wire::SourceKind;
 use crate::wire::stored::{PullName, Response, Round, Session, Since, State, Status};
 use std::path::PathBuf;
 
-/// How many times the rounds that policy allows a session may have, counting those that came to no end.
+/// Factor by which incomplete rounds can increase the policy's number of rounds, at most.
 const FREE: u32 = 4;
 
-/// The session that a further round belongs to.
+/// The session of a follow-up.
 #[derive(Debug)]
 pub(super) struct Follow {
     pub(super) id: SessionId,
     pub(super) store: Store,
     pub(super) max_rounds: u32,
     session: Session,
-    /// The change of each round.
+    /// Stored change of each round.
     changes: Vec<Vec<u8>>,
-    /// The last round that was stored when this one began.
+    /// Last stored round at the start of this one.
     last: Round,
-    /// The commit that is checked out.
+    /// Commit that is checked out.
     head: Option<String>,
     repo: Repo,
-    /// The pull request of the new round, secrets masked.
+    /// Pull request of the new round, with secrets masked.
     pub(super) pull_of_round: Option<PullName>,
 }
 
-/// Where the reviewed change is, if what is checked out does not have it. Lines that are missing there would count as fixed.
+/// The location of the reviewed change, if it is not checked out. Its missing lines would count as fixed.
 enum Elsewhere {
     Branch(String),
     /// The session began without a branch.
     Commit(ObjectId),
 }
 
-/// Returns the place of the reviewed change if a follow-up would review something else that is checked out.
+/// Returns the location of the reviewed change if a follow-up would review other code that is checked out.
 fn elsewhere(session: &Session, request: &ReviewRequest, repo: &Repo, checked_out: Option<&str>) -> Option<Elsewhere> {
     let begun = &session.request;
     let branch = worktree::branch_of(session, repo);
@@ -67,7 +67,7 @@ fn elsewhere(session: &Session, request: &ReviewRequest, repo: &Repo, checked_ou
         SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes => {
             let base = begun.source.base.as_deref().and_then(ObjectId::from_hex);
             let tip = branch.and_then(|branch| repo.resolve(&format!("refs/heads/{branch}")).ok()).or(base)?;
-            // Git takes staged and unstaged changes along to another branch, and leaves commits behind.
+            // On a switch of branches, git keeps staged and unstaged changes, but not commits.
             let is_left = !has(tip) || tip == head && branch.is_some() && is_clean(repo);
             Some(tip).filter(|_| is_left)?
         }
@@ -76,7 +76,7 @@ fn elsewhere(session: &Session, request: &ReviewRequest, repo: &Repo, checked_ou
     Some(branch.map_or(Elsewhere::Commit(missing), |branch| Elsewhere::Branch(branch.to_owned())))
 }
 
-/// Returns true if a source is what is checked out: the worktree, or the commits up to HEAD.
+/// Returns true if a source is the checked-out state: the worktree, or the commits up to HEAD.
 fn takes_checkout(source: &Source) -> bool {
     let is_head = |rev: &str| matches!(rev, "HEAD" | "@");
     match source {
@@ -90,12 +90,12 @@ fn takes_worktree(source: &Source) -> bool {
     matches!(source, Source::Auto | Source::Staged | Source::Unstaged { .. } | Source::Changes { .. })
 }
 
-/// Returns true if neither the index nor the worktree differs from the commit that is checked out.
+/// Returns true if the index and the worktree equal the checked-out commit.
 fn is_clean(repo: &Repo) -> bool {
     repo.changes(Some("HEAD")).is_ok_and(|(change, _)| change.entries.is_empty())
 }
 
-/// Makes the error about a session whose branch is not checked out.
+/// Returns the error for a session whose branch is not checked out.
 fn on_branch(session: &Session, branch: &str) -> Error {
     let (id, quoted) = (&session.review_id, shell::quoted(branch));
     let error = Error::usage(format!("the review {id} is of branch {branch}, which is not checked out"));
@@ -113,7 +113,7 @@ impl Follow {
     ///
     /// # Errors
     ///
-    /// Usage: there is none, it is closed, or it has had all its rounds.
+    /// Usage: it does not exist, is closed, or has no rounds left.
     pub(super) fn open(id: &SessionId, request: &ReviewRequest, env: &Env) -> Result<Self> {
         let (place, _) = review::place(request, env)?;
         let repo = Repo::open(&request.dir, env)?;
@@ -149,7 +149,7 @@ impl Follow {
         {
             return Err(worktree::is_in_stash(&session, &stash));
         }
-        // A round that was broken off or is incomplete costs none, up to a bound.
+        // Interrupted and incomplete rounds do not count, up to a limit.
         let is_free =
             |r: &&Round| !matches!(r.review.outcome, wire::Outcome::Reviewed | wire::Outcome::NothingToReview);
         let free = u32::try_from(session.rounds.iter().filter(is_free).count()).unwrap_or(u32::MAX);
@@ -169,11 +169,11 @@ impl Follow {
         Ok(Self { id: *id, store, max_rounds, session, changes, last, head: place.head, repo, pull_of_round: None })
     }
 
-    /// Refuses a round that reviews the worktree in place of the pull request of the session: it could not be posted, and
-    /// the next round would compare with it. A round that is not stored may name the worktree, to verify an edit.
+    /// Rejects a round that reviews the worktree in place of the session's pull request: it could not be posted, and
+    /// the next round would be compared with it. A round that is not stored may review the worktree, to verify an edit.
     ///
     /// # Errors
-    /// Usage: the request names another change than the pull request of the session.
+    /// Usage: the request names another source than the pull request of the session.
     pub(super) fn refuse_worktree_of_pull(&self, ask: &Ask) -> Result<()> {
         let Some(pull) = &self.session.request.pull else { return Ok(()) };
         let is_pull = matches!(&ask.request.source, Source::Ends(ends) if ends.is_pull);
@@ -191,20 +191,20 @@ impl Follow {
         ))
     }
 
-    /// Returns the pull request that the session is about.
+    /// Returns the pull request of the session, if it has one.
     pub(super) fn pull(&self) -> Option<&PullName> {
         self.session.request.pull.as_ref()
     }
 
-    /// Returns the round that this one follows.
+    /// Returns the previous round.
     pub(super) fn last(&self) -> &wire::stored::Review {
         &self.last.review
     }
 
-    /// Puts what the session knows into the request.
+    /// Adds the state of the session to the request.
     ///
-    /// The author's first words stay those of every round, so that what did not change is not asked again; the later
-    /// ones go with the round that they were said in.
+    /// The author's first summary is part of every round, so that unchanged code is not sent again; later summaries
+    /// belong to their rounds.
     pub(super) fn prepare(&self, request: &mut ReviewRequest, answer: Option<&Response>, said: Option<&str>) {
         let begun = &self.session.request;
         self.source(request);
@@ -228,7 +228,8 @@ impl Follow {
             .collect();
     }
 
-    /// Takes up the session's source where the request names none, and its base where it names one of that kind.
+    /// Uses the session's source if the request names none, and its base if the request has the same kind without a
+    /// base.
     fn source(&self, request: &mut ReviewRequest) {
         let begun = &self.session.request;
         let base = begun.source.base.clone();
@@ -236,9 +237,9 @@ impl Follow {
         match &mut request.source {
             Source::Auto => {
                 request.source = match begun.source.kind {
-                    // What was staged then may be committed by now.
+                    // Staged changes may have been committed since.
                     SourceKind::Staged if base == self.head => Source::Staged,
-                    // And what was not, staged.
+                    // Unstaged changes may have been staged since.
                     SourceKind::Unstaged if base == self.head && !self.is_staged() => {
                         Source::Unstaged { untracked: begun.asked.untracked }
                     }
@@ -252,7 +253,7 @@ impl Follow {
         }
     }
 
-    /// Returns the earlier rounds, oldest first. What the new one shows of them is not in it yet.
+    /// Returns the earlier rounds, oldest first. Their `cover` is not set yet.
     pub(super) fn earlier(&self) -> Vec<Earlier<'_>> {
         let rounds = self.session.rounds.iter().zip(&self.changes);
         rounds
@@ -265,12 +266,12 @@ impl Follow {
             .collect()
     }
 
-    /// Returns true if the index differs from the commit that is checked out; also where nobody can tell.
+    /// Returns true if the index differs from the checked-out commit, or if that is unknown.
     fn is_staged(&self) -> bool {
         self.repo.staged().map_or(true, |c| !c.entries.is_empty())
     }
 
-    /// Returns what this round shows of an earlier one.
+    /// Returns how much this round shows of an earlier one.
     fn cover(&self, before: &wire::stored::Review, now: &wire::Source, request: &ReviewRequest) -> Cover {
         let source = &before.report.source;
         let of_commits = |s: &wire::Source| matches!(s.kind, SourceKind::Commit | SourceKind::Branch);
@@ -305,14 +306,14 @@ impl Follow {
         cover(source, now, &here)
     }
 
-    /// Returns true if the head of a source is the commit that is checked out, or an ancestor of it.
+    /// Returns true if the head of a source is the checked-out commit or an ancestor of it.
     fn has_checked_out(&self, source: &wire::Source) -> bool {
         let id = |text: Option<&str>| text.and_then(ObjectId::from_hex);
         let ends = id(source.head.as_deref()).zip(id(self.head.as_deref()));
         ends.is_some_and(|(head, here)| has_commit(&self.repo, head, here))
     }
 
-    /// Compares with the earlier rounds. What a backend found, and nobody mended, stays a finding of the review.
+    /// Compares with the earlier rounds. Unresolved findings of backends remain findings of the review.
     pub(super) fn compare(
         &self,
         review: &mut Review,
@@ -360,7 +361,7 @@ impl Follow {
         Ok(Compared { since, again })
     }
 
-    /// Returns a note if a backend answers with another model than in the last round that it answered.
+    /// Returns a note if a backend uses another model than in its last round.
     fn other_model(&self, usage: &Usage) -> Option<Note> {
         let of = |round: &Round| {
             let mut all = round.review.report.usage.iter();
@@ -375,8 +376,8 @@ impl Follow {
         Some(Note::general(&usage.backend, text))
     }
 
-    /// Takes "fixed" from what a rule found that is silent by now, as `is_silent` tells of a rule and of the rules that
-    /// were active when it spoke: a line that was touched is no line that was mended where nobody looks at it.
+    /// Changes the state from fixed to unchecked if the rule of a finding is inactive now. `is_silent` returns true for
+    /// such a rule, given the rules that were active at the time: a changed line is not fixed if no rule checks it.
     fn unmend(&self, since: &mut Since, is_silent: impl Fn(&str, &str) -> bool) {
         let rounds = || self.session.rounds.iter().rev().map(|r| &r.review.report);
         for e in since.entries.iter_mut().filter(|e| e.state == State::Fixed) {
@@ -393,10 +394,10 @@ impl Follow {
     }
 }
 
-/// What became of earlier findings.
+/// The result of the comparison with earlier findings.
 #[derive(Debug)]
 pub(super) struct Compared {
     pub(super) since: Since,
-    /// Findings where others had been mended.
+    /// Findings at positions where others were fixed.
     pub(super) again: Vec<Again>,
 }

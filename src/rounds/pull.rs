@@ -11,22 +11,22 @@ use crate::review;
 use crate::rules::RuleSet;
 use crate::wire::stored::PullName;
 
-/// Sessions that are searched, newest first.
+/// Sessions that are searched, newest first, at most.
 const MOST: usize = 300;
 
-/// Returns the name of a pull request as it is stored.
+/// Returns the name of a pull request with secrets masked, as it is stored.
 pub(super) fn masked(pull: &PullName, rules: &RuleSet) -> PullName {
     let text = |text: &str| stored::masked(text, rules).unwrap_or_else(|| text.to_owned());
     PullName { forge: text(&pull.forge), project: text(&pull.project), number: pull.number, base: text(&pull.base) }
 }
 
-/// Returns the command that reviews a pull request again. It names the remote if several are configured and the one of the
-/// project is not the default.
+/// Returns the command that reviews a pull request again. It contains the remote if several are configured and the
+/// project's is not the default.
 pub fn command(repo: &Repo, pull: &PullName) -> String {
     pull_command(&review::remotes(repo), pull)
 }
 
-/// Returns the newest session whose pull request fits.
+/// Returns the newest session whose pull request matches.
 ///
 /// # Errors
 /// Incomplete: the store cannot be read.
@@ -36,22 +36,22 @@ pub fn newest(store: &Store, fits: impl Fn(&PullName) -> bool) -> Result<Option<
     Ok(newest.and_then(|s| SessionId::parse(&s.review_id)))
 }
 
-/// The stored review before a new review of a pull request.
+/// The stored review that precedes a new review of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Predecessor {
-    /// No review of the same files and mode is stored.
+    /// There is no stored review of the same files and mode.
     None,
-    /// The new review is its next round.
+    /// The new review becomes its next round.
     Continued(SessionId),
     /// It cannot be continued, for this reason.
     Ended(String),
 }
 
-/// Finds the session that a review of a pull request continues: the newest one of this pull request and base, if it is
-/// about the same files and made in the same mode.
+/// Finds the session that a review of a pull request continues: the newest one of this pull request and base, if its
+/// files and mode are the same.
 ///
 /// # Errors
-/// Usage: no repository, a malformed policy, a store of another user. Incomplete: the store cannot be read.
+/// Usage: no repository, an invalid policy, a store of another user. Incomplete: the store cannot be read.
 pub fn earlier(pull: &PullName, request: &ReviewRequest, env: &Env) -> Result<Predecessor> {
     let (_, Some(store)) = super::open(request, env)? else { return Ok(Predecessor::None) };
     let pull = masked(pull, &RuleSet::new(&RulesPolicy::default(), &[])?);

@@ -1,7 +1,8 @@
-//! A stored report as the review that it was, so that every format can show it and a policy can judge it again. Pure.
+//! Converts a stored report back to a review, so that every format can display it and a policy can judge it again.
+//! Pure.
 //!
-//! A finding that was proven when it was recorded needs no new proof. What a report does not hold does not come back:
-//! the columns of a match, the texts of dropped claims, the label of the source (which the stored request has).
+//! A finding that was proven before it was stored needs no new proof. Data that a report lacks is not restored: the
+//! columns of a match, the texts of dropped claims, the label of the source (which the stored request has).
 
 use super::region::changes;
 use crate::ai::ask::Spent;
@@ -21,12 +22,12 @@ use crate::verdict::{Coverage, Outcome, Share, Skip, TestOutcome, Verdict};
 use crate::wire;
 use std::time::Duration;
 
-/// Lines around a finding that are shown, lines of it, and bytes of a line.
+/// Lines around a finding that are displayed, lines of it, and bytes of a line, at most.
 const AROUND: u32 = 1;
 const FRAME_LINES: u32 = 8;
 const FRAME_BYTES: usize = 1_000;
 
-/// Returns the review that a report tells of. `change` is the stored change; what cannot be read of it shows no code.
+/// Returns the review of a report. `change` is the stored change; unreadable parts of it display no code.
 pub fn review(report: &wire::Report, change: &[u8]) -> Review {
     let files = changes(change).unwrap_or_default();
     let mut asked: Vec<String> = report.usage.iter().map(|u| u.backend.clone()).collect();
@@ -75,7 +76,7 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
     }
 }
 
-/// Returns a ticket that models were given; its text is not stored.
+/// Returns a ticket that models got; its text is not stored.
 fn context(c: &wire::ContextItem) -> Item {
     Item {
         reference: c.reference.clone(),
@@ -99,7 +100,7 @@ fn test_outcome(t: &wire::TestResults) -> TestOutcome {
     }
 }
 
-/// Returns the policy of a report as far as formats need it: whether failed tests block.
+/// Returns the part of the report's policy that formats need: whether failed tests block.
 fn judged_by(report: &wire::Report) -> Box<Policy> {
     let mut policy = Policy::default();
     if report.test_results.as_ref().is_some_and(|t| !t.blocking) {
@@ -108,13 +109,13 @@ fn judged_by(report: &wire::Report) -> Box<Policy> {
     Box::new(policy)
 }
 
-/// Returns recorded findings, with their code as `change` shows it.
+/// Returns stored findings, with their code from `change`.
 pub fn findings(recorded: &[wire::Finding], change: &[u8]) -> Vec<Finding> {
     let files = changes(change).unwrap_or_default();
     recorded.iter().map(|f| framed(f, &files)).collect()
 }
 
-/// Returns a recorded finding as it was, without its code.
+/// Returns a stored finding without its code.
 fn finding(f: &wire::Finding) -> Finding {
     let draft = Draft {
         rule_id: f.rule_id.clone(),
@@ -171,12 +172,12 @@ fn reproduction(r: &wire::Reproduction) -> Reproduction {
     Reproduction { command: r.command.clone(), files }
 }
 
-/// Returns another line of a recorded finding; `None` if it has no number.
+/// Returns a related line of a stored finding, or `None` if it has no number.
 fn also(a: &wire::Also) -> Option<Also> {
     Some(Also { file: path(&a.file), line: LineNo::new(a.line)?, quote: a.quote.clone() })
 }
 
-/// Returns a step of a recorded path; `None` if it has no number.
+/// Returns a step of a stored data flow, or `None` if it has no number.
 fn flow_step(s: &wire::FlowStep) -> Option<FlowStep> {
     let role = match s.role {
         wire::FlowRole::Source => FlowRole::Source,
@@ -195,7 +196,7 @@ fn framed(f: &wire::Finding, files: &[(Option<String>, FileChange)]) -> Finding 
     out
 }
 
-/// Takes the lines around a finding from the stored change, where they are masked already.
+/// Returns the lines around a finding from the stored change, where they are masked already.
 fn frame(change: &FileChange, span: LineSpan) -> Option<Frame> {
     let text = change.text()?;
     let at = span.first.get();
@@ -253,7 +254,7 @@ fn unlisted(u: &wire::Unlisted) -> Unlisted {
         suppressed: u.suppressed,
         ..Unlisted::default()
     };
-    // Of which severities they are is not stored: the worst come first.
+    // The severities of blocking ones are not stored: assume the highest.
     let mut left = u.blocking;
     for (blocking, counting) in out.blocking.iter_mut().zip(out.counting) {
         *blocking = left.min(counting);
@@ -270,7 +271,7 @@ fn coverage(c: &wire::Coverage) -> Coverage {
         by_reviewer: c.by_reviewer.iter().map(|(name, r)| (name.clone(), share(r))).collect(),
         hunks_total: c.hunks_total,
         hunks_reviewed: c.hunks_reviewed,
-        // Is not stored; only a review that goes on needs it.
+        // Not stored; only a running review needs it.
         hunks_by_rules: c.hunks_reviewed,
         cached: c.cached,
         records: c.records,
@@ -284,7 +285,7 @@ fn share(r: &wire::ReviewerCoverage) -> Share {
 }
 
 fn models(report: &wire::Report, asked: Vec<String>) -> Models {
-    // Only how many there were is stored.
+    // Only their number is stored.
     let dropped = Dropped { backend: String::new(), claim: "a claim".to_owned(), why: "its text was not stored" };
     Models {
         // Neither is stored.
@@ -334,7 +335,7 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
                 severity: severity(m.severity),
             })
             .collect(),
-        // Judgements are not stored as reviews.
+        // Neither is stored.
         setbacks: Vec::new(),
         criteria: Vec::new(),
         opinions: report
@@ -373,7 +374,7 @@ fn evidence(text: &str) -> Option<Evidence> {
     }
 }
 
-/// Reads a path as reports write it: what is no UTF-8 stands there as git quotes it.
+/// Parses a path as in reports: a path that is not UTF-8 is quoted as in git.
 pub(super) fn path(wire: &str) -> RepoPath {
     let quoted = unified::unquote(wire.as_bytes());
     match quoted.filter(|(bytes, end)| *end == wire.len() && std::str::from_utf8(bytes).is_err()) {
@@ -391,7 +392,7 @@ pub(super) fn severity(s: wire::Severity) -> Severity {
     }
 }
 
-/// Returns a severity as reports write it.
+/// Converts a severity for reports.
 pub(super) fn wire_severity(s: Severity) -> wire::Severity {
     match s {
         Severity::Critical => wire::Severity::Critical,

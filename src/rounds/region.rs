@@ -1,8 +1,8 @@
-//! Which lines of one round are which lines of another: two stored changes, put side by side. Pure.
+//! Aligns the lines of two stored changes. Pure.
 //!
-//! Where both changes start from the same file, nothing is guessed: what a hunk of either shows is compared line by
-//! line, and what no hunk shows is the same base code, moved by what stands above it. Where they start from
-//! different files, only lines that both show can be told to be the same.
+//! If both changes start from the same file, the alignment is exact: the lines in hunks of either change are compared,
+//! and lines outside of all hunks are the same base code, shifted by the changes above. If they start from different
+//! files, only lines that both changes show can be matched.
 
 mod map;
 mod read;
@@ -15,33 +15,33 @@ use std::collections::HashMap;
 use std::ops::Range;
 pub(in crate::rounds) use text::{FileText, Line, folded, lines};
 
-/// Lines around a place that belong to it: a change there may well be the answer to what was said of it.
+/// Lines around a position that belong to it: a change there may be a fix for a finding.
 const NEAR: u32 = 3;
-/// The share of lines that a new file has in common with one that is gone, in percent, from which on it is that file.
+/// Percentage of common lines from which a new file counts as a renamed one that is gone.
 const LIKE: usize = 50;
 /// Files without a counterpart that are compared with each other, at most.
 const STRAYS: usize = 64;
 
-/// A round's change, as it is stored.
+/// The stored change of a round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Side<'a> {
-    /// A unified diff, secrets masked.
+    /// A unified diff with secrets masked.
     pub text: &'a [u8],
-    /// Files whose lines are not in it.
+    /// Files whose lines are omitted from it.
     pub left_out: &'a [String],
 }
 
-/// Two changes side by side.
+/// The alignment of two changes.
 #[derive(Debug, Default)]
 pub struct Alignment {
     before: Vec<Shown>,
     now: Vec<Shown>,
     files: Vec<Pair>,
-    /// Positions by path: of the earlier round, of this one.
+    /// Indices of files by path, in the earlier round and in this one.
     index: [HashMap<String, Vec<usize>>; 2],
-    /// Both start from the same state: what is in one of them only is base code in the other.
+    /// Whether both start from the same state: a file in only one of them is base code in the other.
     same_base: bool,
-    /// One of them cannot be read.
+    /// Whether one of them is unreadable.
     unreadable: bool,
 }
 
@@ -51,57 +51,57 @@ struct Pair {
     before: Option<Name>,
     now: Option<Name>,
     map: Map,
-    /// Where it stands in the change of the earlier round, and of this one.
+    /// Index of the file in the earlier round's change and in this one's.
     shown: [Option<usize>; 2],
-    /// What is in one of the two only is base code in the other.
+    /// Whether a file in only one of the two changes is base code in the other.
     same_base: bool,
 }
 
-/// A file of a change: in a range of commits, each has its own.
+/// A file of a change; in a range of commits, each commit has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
     commit: Option<String>,
     path: String,
-    /// The file is there: it is not deleted.
+    /// Whether the file exists, that is, is not deleted.
     is_there: bool,
-    /// The change has no line of it: an empty file, or another mode or name alone.
+    /// Whether the change has no line of it: an empty file, or only another mode or name.
     is_bare: bool,
 }
 
-/// Where lines of the earlier round are now.
+/// The current position of lines of the earlier round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// What stands there now.
+    /// The position of their current content.
     At(Spot),
-    /// The file is no part of the change any more.
+    /// The change no longer includes the file.
     Gone,
     Unknown,
 }
 
-/// What became of lines.
+/// The current position of lines, and how much they changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// The path now, as reports write it.
+    /// Current path, as in reports.
     pub file: String,
     pub commit: Option<String>,
-    /// The lines now, from 1, the end excluded; empty: nothing is left.
+    /// Current lines from 1, end excluded; empty if none remain.
     pub lines: Range<u32>,
     pub kept: Kept,
 }
 
-/// How much of a place is as it was.
+/// How much of a position is unmodified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// The lines and what stands around them.
+    /// The lines and their surroundings.
     Whole,
-    /// The lines, but something beside them changed.
+    /// The lines, but not their surroundings.
     Lines,
     /// Some of the lines changed.
     Not,
 }
 
 impl Alignment {
-    /// Puts two changes side by side. `same_base`: both are known to start from the same state.
+    /// Aligns two changes. `same_base` is true if both are known to start from the same state.
     pub fn between(before: Side<'_>, now: Side<'_>, same_base: bool) -> Self {
         let (Some(before), Some(now)) = (read::files(before), read::files(now)) else {
             return Self { unreadable: true, ..Self::default() };
@@ -119,7 +119,7 @@ impl Alignment {
                 None => alone.push(b),
             }
         }
-        // A new file under another new name.
+        // A new file that was renamed.
         let is_new = |i: &usize| !taken[*i] && now[*i].old.is_none();
         let mut strays: Vec<usize> = (0..now.len()).filter(is_new).take(STRAYS).collect();
         for (nth, b) in alone.into_iter().enumerate() {
@@ -158,7 +158,7 @@ impl Alignment {
         // The commits of a range start from each other.
         let same_base = self.same_base && [before, now].into_iter().flatten().all(|s| s.commit.is_none());
         let map = map(before, now, same_base);
-        // What the earlier change does not touch was there as the base has it.
+        // A file that the earlier change does not include is as in the base.
         let base = now.filter(|_| same_base).and_then(|n| n.old.as_ref());
         let base = base.map(|(path, _)| Name { commit: None, path: path.clone(), is_there: true, is_bare: true });
         self.files.push(Pair { before: before.map(name).or(base), now: now.map(name), map, shown, same_base });
@@ -179,13 +179,13 @@ impl Alignment {
         commit: Option<&str>,
         path: &str,
     ) -> Option<usize> {
-        // Without a commit the newest state is meant: the last one of a range.
+        // Without a commit, use the newest state: the last one of a range.
         let fits = |n: &Name| commit.is_none() || n.commit.as_deref() == commit;
         let all = self.index[side].get(path)?.iter().rev().copied();
         all.into_iter().find(|i| name(&self.files[*i]).is_some_and(fits))
     }
 
-    /// Returns the lines of every file, as far as they are known: in the order of [`Alignment::text_of`].
+    /// Returns the known lines of every file, in the order of [`Alignment::text_of`].
     pub fn texts(&self) -> Vec<FileText> {
         let of = |p: &Pair| {
             let [before, now] = p.shown;
@@ -194,12 +194,12 @@ impl Alignment {
         self.files.iter().map(of).collect()
     }
 
-    /// Returns which of [`Alignment::texts`] is a file of the earlier round.
+    /// Returns the index in [`Alignment::texts`] of a file of the earlier round.
     pub fn text_of(&self, commit: Option<&str>, path: &str) -> Option<usize> {
         self.find(0, |p| p.before.as_ref(), commit, path)
     }
 
-    /// Returns true if every file of the earlier round's change that `matters` is part of this round's.
+    /// Returns true if this round's change has every file of the earlier round's for which `matters` is true.
     pub fn has_all(&self, matters: impl Fn(&str) -> bool) -> bool {
         let earlier = self.files.iter().filter(|p| p.shown[0].is_some() && p.now.is_none());
         !earlier.filter_map(|p| p.before.as_ref()).any(|name| matters(&name.path))
@@ -212,8 +212,8 @@ impl Alignment {
         found.is_some_and(|i| is_there(&self.files[i]))
     }
 
-    /// Returns true if a file of the earlier round is in this round's change, too, and the lines of one of the two are
-    /// not known: nobody can tell what became of its text.
+    /// Returns true if both rounds' changes have a file, and the lines of one of the two are unknown, so that the fate
+    /// of its text is unknown too.
     pub fn lacks(&self, commit: Option<&str>, path: &str) -> bool {
         let Some(pair) = self.before(commit, path) else { return false };
         let [before, now] = pair.shown;
@@ -222,12 +222,12 @@ impl Alignment {
         now.is_some_and(|n| n.hunks.is_none() || before.is_some_and(|b| b.hunks.is_none()))
     }
 
-    /// Returns which of [`Alignment::texts`] is a file of this round.
+    /// Returns the index in [`Alignment::texts`] of a file of this round.
     pub fn text_now(&self, path: &str) -> Option<usize> {
         self.find(1, |p| p.now.as_ref(), None, path)
     }
 
-    /// Returns true if anything differs between the rounds; `None` where that cannot be told.
+    /// Returns true if anything differs between the rounds, or `None` if that is unknown.
     pub fn differs(&self) -> Option<bool> {
         if self.unreadable {
             return None;
@@ -239,7 +239,7 @@ impl Alignment {
         }
     }
 
-    /// Returns true if a file of this round differs from what it was; `None` where that cannot be told.
+    /// Returns true if a file of this round differs from the earlier one, or `None` if that is unknown.
     pub fn file_differs(&self, commit: Option<&str>, path: &str) -> Option<bool> {
         if self.unreadable {
             return None;
@@ -251,7 +251,7 @@ impl Alignment {
         }
     }
 
-    /// Returns true if a file is part of this round's change; `None` where that cannot be told.
+    /// Returns true if this round's change has a file, or `None` if that is unknown.
     pub fn shows(&self, path: &str) -> Option<bool> {
         (!self.unreadable).then(|| self.now(None, path).is_some())
     }
@@ -261,18 +261,18 @@ impl Alignment {
         self.now(None, path).and_then(|p| p.now.as_ref()).is_some_and(|n| !n.is_there)
     }
 
-    /// Returns true if this round's change has a file without a single line of it: there is nothing to ask about.
+    /// Returns true if this round's change has a file without any line of it, so that there is nothing to review.
     pub fn is_bare(&self, path: &str) -> bool {
         self.now(None, path).and_then(|p| p.now.as_ref()).is_some_and(|n| n.is_bare)
     }
 
-    /// Returns the path that a file of the earlier round has now; `None`: it is no part of the change any more, or
-    /// that cannot be told.
+    /// Returns the current path of a file of the earlier round, or `None` if the change no longer has it, or that is
+    /// unknown.
     pub fn path(&self, commit: Option<&str>, path: &str) -> Option<&str> {
         Some(&self.before(commit, path)?.now.as_ref()?.path)
     }
 
-    /// Returns where lines of the earlier round are now; `last` is included.
+    /// Returns the current position of lines of the earlier round; `last` is included.
     pub fn place(&self, commit: Option<&str>, path: &str, first: u32, last: u32) -> Place {
         let Some(pair) = self.before(commit, path) else { return Place::Unknown };
         let Some(now) = &pair.now else {
@@ -282,8 +282,8 @@ impl Alignment {
         pair.map.place(first.max(1), last.max(first).max(1)).map_or(Place::Unknown, at)
     }
 
-    /// Returns true if some of these lines of this round are new since the earlier one, or lines before them went away;
-    /// `None` where that cannot be told. `last` is included.
+    /// Returns true if some of these lines of this round are new since the earlier one, or lines directly above them
+    /// were removed. Returns `None` if that is unknown. `last` is included.
     pub fn is_new(&self, commit: Option<&str>, path: &str, first: u32, last: u32) -> Option<bool> {
         if self.unreadable {
             return None;
@@ -314,7 +314,7 @@ impl Pair {
     }
 }
 
-/// The files of this round by their names.
+/// The files of this round by name.
 struct Names<'n> {
     new: HashMap<&'n str, Vec<usize>>,
     old: HashMap<&'n str, Vec<usize>>,
@@ -332,7 +332,7 @@ impl<'n> Names<'n> {
         out
     }
 
-    /// Finds the file of this round that has the name of an earlier one, or the same name in the base.
+    /// Finds the file of this round with the name of an earlier one, or with the same name in the base.
     fn counterpart(&self, file: &Shown, now: &[Shown], taken: &[bool]) -> Option<usize> {
         let first = |all: Option<&Vec<usize>>, fits: &dyn Fn(&Shown) -> bool| {
             all?.iter().copied().find(|i| !taken[*i] && fits(&now[*i]))

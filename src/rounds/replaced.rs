@@ -1,31 +1,31 @@
-//! Whether the uncommitted change of an earlier round was replaced by another one: moved to a patch file or to another
-//! worktree, or given up. Its findings are gone with it, which does not fix them. Pure.
+//! Determines whether another change replaced the uncommitted change of an earlier round, for example after it was
+//! moved to a patch file or to another worktree, or discarded. Then its findings are gone without a fix. Pure.
 
 use super::compare::look::{Aside, Look};
 use crate::diff::{FileChange, LineKind, RepoPath, patch};
 use crate::wire::SourceKind;
 use std::collections::HashSet;
 
-/// The note about a change that was replaced.
+/// Note about a change that was replaced.
 pub(super) const NOTE: &str = "no file and no line of the change that was reviewed before is in this one. Its findings are gone with \
     it, which does not fix them. Bring the change back, or review this one by itself, without --follow-up";
 
-/// Bytes of a line that shows that a change is still there, at least: a brace or `else` is in every change.
+/// Bytes of a line that identifies a change, at least: a brace or `else` is in every change.
 const MIN_LINE: usize = 8;
 
-/// Returns true for a change that has no commit.
+/// Returns true for a change without a commit.
 pub(super) fn is_uncommitted(kind: SourceKind) -> bool {
     matches!(kind, SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes)
 }
 
-/// Returns true if a change has none of the files of an earlier one, and none of its lines. Both are stored changes that start
-/// from the same state. An empty change replaces nothing: the earlier one was taken back.
+/// Returns true if a change has none of the files and none of the lines of an earlier one. Both are stored changes with
+/// the same base. An empty change replaces nothing: the earlier one was reverted.
 pub(super) fn is_replaced(before: &[u8], now: &[u8], look: &dyn Look) -> bool {
     let (Ok(before), Ok(now)) = (patch::parse_kept(before), patch::parse_kept(now)) else { return false };
     if before.is_empty() || now.is_empty() {
         return false;
     }
-    // A new file can be renamed and fixed, or be ignored now.
+    // A new file may have been renamed and fixed, or is ignored now.
     if added(&before).next().is_some()
         && (added(&now).next().is_some() || added(&before).any(|path| is_there(path, look)))
     {
@@ -42,7 +42,7 @@ fn added(files: &[FileChange]) -> impl Iterator<Item = &RepoPath> {
     new.filter_map(|file| file.entry.new.as_ref()).map(|side| &side.path)
 }
 
-/// Returns true if a file that the change does not show is in the worktree.
+/// Returns true if a file outside of the change exists in the worktree.
 fn is_there(path: &RepoPath, look: &dyn Look) -> bool {
     !matches!(look.file(&path.to_wire(), false), Aside::Nothing)
 }
@@ -53,7 +53,7 @@ fn paths(files: &[FileChange]) -> HashSet<&RepoPath> {
     sides.flatten().map(|side| &side.path).collect()
 }
 
-/// Returns the changed lines that say something, without white space around them.
+/// Returns the significant changed lines, without white space around them.
 fn lines(files: &[FileChange]) -> HashSet<&[u8]> {
     let texts = files.iter().filter_map(FileChange::text);
     let all = texts.flat_map(|text| text.hunks.iter().flat_map(|hunk| text.lines(hunk)));
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::wire::Finding;
 
-    /// Every file was asked for.
+    /// A request for all files.
     #[derive(Debug)]
     struct All;
 
@@ -99,7 +99,7 @@ mod tests {
         let before = change("a.py", &["config = load(text)", "}"]);
         let is_replaced = |now: &str| is_replaced(before.as_bytes(), now.as_bytes(), &All);
         assert!(is_replaced(&change("b.py", &["count = 1", "}"])));
-        // An edit of the file, code that was moved, and a change that was taken back.
+        // An edit of the file, code that was moved, and a change that was reverted.
         assert!(!is_replaced(&change("a.py", &["count = 1"])));
         assert!(!is_replaced(&change("b.py", &["  config = load(text)"])));
         assert!(!is_replaced(""));

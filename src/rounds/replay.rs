@@ -1,7 +1,7 @@
-//! Stored reviews under another policy: which verdicts would be others, and why. Pure.
+//! Judges stored reviews by another policy: which verdicts differ, and why. Pure.
 //!
-//! Only what a report holds can be judged again: what was found, and what was not looked at. Rules that are new and
-//! backends that were not asked would have to look at the change; that is said of each round, not guessed.
+//! Only the contents of a report can be judged again: the findings and the coverage. New rules and backends that were
+//! not used would have to review the change; the result lists them for each round.
 
 use super::recall;
 use crate::diff::RepoPath;
@@ -15,11 +15,11 @@ use crate::wire::stored;
 use crate::wire::{self, Failed, Finding, Report, Skipped};
 use std::collections::BTreeMap;
 
-/// The decisions on findings that a replay heeds, by fingerprint; `None`: the finding is pending.
+/// The decisions on findings for a replay, by fingerprint; `None` if the finding is pending.
 pub type Decisions = BTreeMap<String, Option<(wire::Disposition, wire::Decided)>>;
 
-/// Judges a stored round by a policy. `rules` are the built-in ones, without anything that policy changes of them. Findings that
-/// `decisions` does not name keep the decision that was stored.
+/// Judges a stored round by a policy. `rules` are the built-in ones without changes by the policy. Findings that are
+/// not in `decisions` have their stored decision.
 pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet, decisions: &Decisions) -> Replayed {
     let was = &stored.report;
     let mut report = was.clone();
@@ -56,7 +56,7 @@ pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet, decision
     }
 }
 
-/// Returns that failed tests block or only warn, where that differs from before.
+/// Returns the reason that failed tests block or only warn, if that differs from the stored result.
 fn tests(was: &Report, policy: &Policy) -> Option<Because> {
     let tests = was.test_results.as_ref().filter(|t| !t.passed)?;
     let blocks = policy.tests.on_failure == OnTestFailure::Block;
@@ -64,7 +64,7 @@ fn tests(was: &Report, policy: &Policy) -> Option<Because> {
     (tests.blocking != blocks).then(|| about(None, format!("{what}: tests.on_failure")))
 }
 
-/// Takes out what the policy does not look at.
+/// Removes findings in files and of rules that the policy excludes.
 fn look_away(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
     let ignored = |file: &Option<String>| file.as_deref().is_some_and(|f| policy.ignores(&path(f)));
     let is_off = |f: &Finding| is_rule(f) && policy.rules.disable.contains(&f.rule_id);
@@ -86,18 +86,18 @@ fn look_away(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
     }
 }
 
-/// Gives every rule's finding the severity that the policy gives the rule.
+/// Assigns the policy's severity to every finding of a rule.
 fn weigh(report: &mut Report, policy: &Policy, rules: &RuleSet) {
     for f in report.findings.iter_mut().filter(|f| is_rule(f)) {
         let set = policy.rules.severity.iter().rev().find(|(id, _)| *id == f.rule_id).map(|(_, s)| *s);
-        // A team's own rule keeps what it had: its file is not read here.
+        // A team rule keeps its severity: its file is not read here.
         if let Some(severity) = set.or_else(|| rules.severity(&f.rule_id)) {
             f.severity = recall::wire_severity(severity);
         }
     }
 }
 
-/// Gives findings the decisions that hold now.
+/// Assigns the current decisions to findings.
 fn decide(report: &mut Report, decisions: &Decisions) {
     for f in &mut report.findings {
         match decisions.get(&f.fingerprint) {
@@ -110,7 +110,7 @@ fn decide(report: &mut Report, decisions: &Decisions) {
     }
 }
 
-/// Treats what a limit cut off as the policy wants it.
+/// Applies the policy's setting for truncated files.
 fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
     let c = &mut report.coverage;
     match policy.on_truncated {
@@ -136,7 +136,7 @@ fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
     }
 }
 
-/// Says what became of a finding, where that is something else than before.
+/// Returns how the effect of a finding differs, if it does.
 fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Option<Because> {
     let name = |s: wire::Severity| recall::severity(s).name();
     let changed = before.severity != f.severity;
@@ -159,7 +159,7 @@ fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Opti
     Some(of(before, what))
 }
 
-/// Says what cannot be told without looking at the change again.
+/// Returns the results that are unknown without another review.
 fn unknown(report: &Report, policy: &Policy) -> Vec<String> {
     let mut out = Vec::new();
     let asked = |name: &str| report.usage.iter().any(|u| u.backend == name);

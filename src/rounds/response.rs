@@ -1,36 +1,36 @@
-//! What a coder says to the findings of a round: from JSON, from the Markdown that coders are told to write, or as
-//! free text. Foreign text: bounded here, masked before it is stored.
+//! Parses a coder's response to the findings of a round: JSON, the Markdown format of the instructions, or free text.
+//! Untrusted text: bounded here, masked before it is stored.
 
 use crate::error::{Error, Result};
 use crate::rules::RuleSet;
 use crate::wire::stored::{Explanation, Response, STORED_VERSION};
 use serde_json::Value;
 
-/// Bytes of an answer; a larger one is refused.
+/// Bytes of a response, at most; a larger one is rejected.
 pub const MOST: usize = 256 << 10;
-/// Bytes of one item, of free text, and items of a list. What is beyond is cut.
+/// Bytes of one item, of free text, and items of a list, at most. Longer ones are truncated.
 const ITEM: usize = 4 << 10;
 const TEXT: usize = 16 << 10;
 const ITEMS: usize = 200;
 
-/// A coder's answer.
+/// A coder's response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
-    /// Ids (`F1`) or fingerprints of findings.
+    /// IDs (`F1`) or fingerprints of findings.
     pub addressed: Vec<String>,
     pub explanations: Vec<Explanation>,
     pub modified_files: Vec<String>,
     pub questions: Vec<String>,
-    /// What was said besides.
+    /// Text outside of the other fields.
     pub text: Option<String>,
 }
 
 impl Given {
-    /// Reads an answer: JSON, Markdown with the headings of the review response, or free text.
+    /// Parses a response: JSON, Markdown with the headings of the review response, or free text.
     ///
     /// # Errors
     ///
-    /// Usage: too large, or JSON that is not an answer.
+    /// Usage: too large, or JSON in another format.
     pub fn parse(text: &str) -> Result<Self> {
         if text.len() > MOST {
             let size = text.len();
@@ -40,7 +40,7 @@ impl Given {
         if text.starts_with(['{', '[', '"']) {
             match serde_json::from_str(text) {
                 Ok(value) => return Self::from_json(&value),
-                // A list in Markdown may begin so, too.
+                // A Markdown list may begin like this too.
                 Err(e) if text.starts_with('{') => {
                     return Err(Error::usage("the response is not valid JSON").caused_by(&e).hint(HINT));
                 }
@@ -50,11 +50,11 @@ impl Given {
         Ok(markdown(text).bounded())
     }
 
-    /// Reads an answer that came as JSON.
+    /// Parses a response from a JSON value.
     ///
     /// # Errors
     ///
-    /// Usage: not of the form of an answer.
+    /// Usage: not in the format of a response.
     pub fn from_json(value: &Value) -> Result<Self> {
         let mut out = Self::default();
         match value {
@@ -73,7 +73,7 @@ impl Given {
         Ok(out.bounded())
     }
 
-    /// Reads a text that stands inside of JSON: it is not looked into for JSON again.
+    /// Parses a text in a JSON value. JSON in the text is not parsed again.
     fn parse_text(text: &str) -> Result<Self> {
         if text.len() > MOST {
             return Err(Error::usage(format!("the response has {} bytes, more than {MOST}", text.len())));
@@ -81,12 +81,12 @@ impl Given {
         Ok(markdown(text.trim()).bounded())
     }
 
-    /// Returns true if nothing is said.
+    /// Returns true if the response is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns the answer as it is stored: to `round` of a session, secrets masked.
+    /// Converts the response for storage, to `round` of a session, with secrets masked.
     pub fn stored(&self, review_id: &str, round: u32, timestamp: &str, rules: &RuleSet) -> Response {
         let mask = |s: &String| rules.masked(s);
         Response {
@@ -133,7 +133,7 @@ impl Given {
                     Ok(())
                 })
             }
-            // An agent adds what it likes, or misspells: nothing of it is lost.
+            // An unknown or misspelled field of an agent is preserved.
             None => {
                 let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 self.say(&format!("{name}: {said}"));
@@ -161,7 +161,7 @@ impl Given {
         Ok(())
     }
 
-    /// Takes `F1`, `F1, F2`, `F1: what was done`, or words about something that has no name.
+    /// Parses `F1`, `F1, F2`, `F1: what was done`, or text without the name of a finding.
     fn address_text(&mut self, text: &str) {
         let names = names_in(text);
         let is_list = text.split([',', ' ', ';']).filter(|w| !w.is_empty()).count() == names.len();
@@ -245,11 +245,11 @@ impl Given {
 }
 
 const HINT: &str = r#"write {"addressed": ["F1"], "explanations": [{"finding": "F2", "text": "…"}], "modified_files": ["…"], "questions": []}"#;
-/// What an object may call the finding, and the text about it.
+/// Field names of the finding in an object, and of the text about it.
 const FINDING: &[&str] = &["finding", "id", "finding_id", "fingerprint", "issue"];
 const SAYS: &[&str] = &["text", "explanation", "reason", "message", "why", "description", "comment"];
 
-/// A part of an answer.
+/// A part of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     Addressed,
@@ -259,7 +259,7 @@ enum Section {
 }
 
 impl Section {
-    /// Knows a part by its name: lower case, `_` for spaces.
+    /// Returns the part with a name in lowercase, with `_` for spaces.
     fn of(name: &str) -> Option<Self> {
         let starts = |all: &[&str]| all.iter().any(|s| name.starts_with(s));
         match name {
@@ -272,7 +272,7 @@ impl Section {
     }
 }
 
-/// Calls for the value, or for each of a list.
+/// Calls a function for the value, or for each item of a list.
 fn each(value: &Value, take: &mut dyn FnMut(&Value) -> Result<()>) -> Result<()> {
     match value {
         Value::Null => Ok(()),
@@ -281,7 +281,7 @@ fn each(value: &Value, take: &mut dyn FnMut(&Value) -> Result<()>) -> Result<()>
     }
 }
 
-/// Returns the text of a value; of an object, that of the first of these fields.
+/// Returns the text of a value; for an object, that of the first of these fields.
 fn words_of(value: &Value, fields: &[&str]) -> Result<Option<String>> {
     match value {
         Value::Null => Ok(None),
@@ -294,7 +294,7 @@ fn words_of(value: &Value, fields: &[&str]) -> Result<Option<String>> {
     }
 }
 
-/// Reads an answer with headings; what stands under none of them is free text.
+/// Parses a response with headings; text under no heading is free text.
 fn markdown(text: &str) -> Given {
     let mut out = Given::default();
     let mut section = None;
@@ -342,7 +342,7 @@ impl Given {
     }
 }
 
-/// Returns what stands behind the mark of a list.
+/// Returns the text after a list marker.
 fn bullet(line: &str) -> Option<&str> {
     if let Some(rest) = ["- ", "* ", "+ "].iter().find_map(|m| line.strip_prefix(m)) {
         let rest = rest.trim_start();
@@ -353,7 +353,7 @@ fn bullet(line: &str) -> Option<&str> {
     if (1..=3).contains(&digits) { rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")) } else { None }
 }
 
-/// Returns the name of a finding that a text begins with, and what follows it.
+/// Returns the name of a finding at the start of a text, and the text after it.
 fn name_at_start(text: &str) -> Option<(String, &str)> {
     let inner = text.trim_start_matches(['*', '`', '[', '(', '#', ' ']);
     let end = inner.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
@@ -373,7 +373,7 @@ fn names_in(text: &str) -> Vec<String> {
     out
 }
 
-/// Knows the name of a finding: `F12`, or a fingerprint.
+/// Parses the name of a finding: `F12`, or a fingerprint.
 fn name(word: &str) -> Option<String> {
     let id =
         word.strip_prefix(['F', 'f']).filter(|n| (1..=5).contains(&n.len()) && n.bytes().all(|b| b.is_ascii_digit()));

@@ -1,4 +1,4 @@
-//! Stored rounds for the tests of what compares them.
+//! Stored rounds for tests of comparisons.
 
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, unified};
 use crate::report::{json, sample};
@@ -6,7 +6,7 @@ use crate::wire::stored::{Action, Advice, Change, Counts, Response, Review, Sinc
 use crate::wire::{Category, Confidence, Disposition, Finding, Outcome, Report, Severity, Usage, Verdict};
 use std::collections::HashMap;
 
-/// A claim of the backend `m` at a line of `a.rs`.
+/// Returns a claim of the backend `m` at a line of `a.rs`.
 pub(super) fn claim(line: u32, title: &str) -> Finding {
     Finding {
         id: String::new(),
@@ -42,13 +42,13 @@ pub(super) fn claim(line: u32, title: &str) -> Finding {
     }
 }
 
-/// What a rule found at a line of `a.rs`.
+/// Returns a finding of a rule at a line of `a.rs`.
 pub(super) fn rule(id: &str, line: u32) -> Finding {
     let quote = format!("text of {id}");
     Finding { rule_id: id.to_owned(), origin: "rules".to_owned(), quote, ..claim(line, id) }
 }
 
-/// A finished report of a round that asked the backend `m`: ids and fingerprints as a run gives them.
+/// Returns a finished report of a round with the backend `m`, with IDs and fingerprints as in a run.
 pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (i, f) in findings.iter_mut().enumerate() {
@@ -82,7 +82,7 @@ pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
     }
 }
 
-/// A round as it is stored.
+/// Returns a round as it is stored.
 pub(super) fn stored(report: Report, since: Option<Since>) -> Review {
     Review {
         schema_version: 1,
@@ -106,14 +106,14 @@ pub(super) fn stored(report: Report, since: Option<Since>) -> Review {
     }
 }
 
-/// An answer that explains a finding.
+/// Returns a response that explains a finding.
 pub(super) fn explains(finding: &str, text: &str) -> Response {
     let explanations =
         vec![crate::wire::stored::Explanation { finding: Some(finding.to_owned()), text: text.to_owned() }];
     Response { explanations, ..Response::default() }
 }
 
-/// The change of a file from one text to another; from nothing where `old` is empty.
+/// Returns the change of a file from one text to another; the file is new if `old` is empty.
 pub(super) fn change(path: &str, old: &str, new: &str) -> Vec<u8> {
     if old == new {
         return Vec::new();

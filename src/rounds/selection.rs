@@ -1,7 +1,7 @@
-//! Which findings of a review are published to a forge, by the decisions of the person who publishes.
+//! Selects the findings of a review to publish to a forge, by the decisions of the publishing person.
 //!
 //! Once a person has decided on a finding of a session, only accepted ones are published. Rejected and deferred ones
-//! never are. The decisions of this machine change what is published; in gate mode they change no verdict.
+//! never are. The decisions of this machine change the published findings; in gate mode they change no verdict.
 
 use super::decide;
 use crate::error::{Error, Result};
@@ -15,18 +15,18 @@ use crate::wire::Report;
 use crate::wire::stored::{Since, State};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which findings are published.
+/// The findings to publish.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Only accepted findings.
+    /// Whether only accepted findings are published.
     pub accepted_only: bool,
-    /// Decisions that hold, by fingerprint, with masked reasons.
+    /// Valid decisions by fingerprint, with masked reasons.
     pub decided: BTreeMap<String, Disposition>,
-    /// Fingerprints of findings that the code no longer has, as the rounds of the session computed it.
+    /// Fingerprints of fixed findings, by the comparisons of the session.
     pub fixed: BTreeSet<String>,
 }
 
-/// The person who publishes, by the files of this machine.
+/// The publishing person, identified by the files of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Person<'a> {
     pub repo: &'a Repo,
@@ -45,11 +45,11 @@ impl Selection {
         Self { accepted_only: false, decided, fixed }
     }
 
-    /// Adds the decisions of the person who publishes. `reports`: the rounds of the session, the published one last. `all`:
-    /// findings without a decision are published too.
+    /// Adds the decisions of the publishing person. `reports` are the rounds of the session, the published one last.
+    /// With `all`, findings without a decision are published too.
     ///
     /// # Errors
-    /// Usage: a file of decisions with an error.
+    /// Usage: a file of decisions is invalid.
     pub fn decided_by(mut self, person: &Person<'_>, reports: &[&Report], all: bool) -> Result<Self> {
         let Some(last) = reports.last() else { return Ok(self) };
         let listed = decide::held(person.repo, person.place, last, today(person.now))?;
@@ -63,13 +63,13 @@ impl Selection {
         self.decided.get(finding.fingerprint().as_str())
     }
 
-    /// Returns the decision that sets a finding aside, which is not waived or suppressed.
+    /// Returns the decision that hides a finding, unless it is waived or suppressed.
     pub fn sets_aside(&self, finding: &Finding) -> Option<&Disposition> {
         let is_open = finding.waived.is_none() && finding.suppressed.is_none();
         self.decision(finding).filter(|d| is_open && d.decision.sets_aside())
     }
 
-    /// Returns true if the finding counts, but is not published before a person accepts it.
+    /// Returns true if the finding counts, but needs to be accepted before it is published.
     pub fn is_pending(&self, finding: &Finding) -> bool {
         self.accepted_only && finding.counts() && self.decision(finding).is_none()
     }
@@ -80,8 +80,8 @@ impl Selection {
     }
 }
 
-/// Returns true if the person has decided on a finding of any round since the first one. Older decisions, of another review,
-/// do not show that the person went through this one.
+/// Returns true if the person has decided on a finding of any round since the first one. Older decisions, on another
+/// review, do not show that the person read this one.
 fn is_decided(person: &Person<'_>, reports: &[&Report]) -> Result<bool> {
     let day = today(person.now);
     let begun = reports.first().and_then(|r| r.timestamp.parse().ok()).map_or(day, today);
@@ -99,11 +99,11 @@ fn masked(disposition: &Disposition, rules: &RuleSet) -> Disposition {
     Disposition { reason: rules.masked(&disposition.reason), ..disposition.clone() }
 }
 
-/// Applies the decisions of this machine to a stored review that was not made in gate mode, and computes the verdict
-/// again. It can only become better: the thresholds of the policy are not stored.
+/// Applies the decisions of this machine to a stored review that was not run in gate mode, and recomputes the verdict.
+/// It can only improve: the thresholds of the policy are not stored.
 ///
 /// # Errors
-/// Usage: a finding counts that did not count when the review was made.
+/// Usage: a finding counts that did not count in the review.
 pub fn settle(review: &mut Review, selection: &Selection, again: &str) -> Result<()> {
     for finding in &mut review.findings {
         let was_aside = finding.is_set_aside();

@@ -1,4 +1,4 @@
-//! What the state under review holds beside its change: read when a finding is about to be called fixed, and only then.
+//! Reads files of the reviewed state outside of its change, only before a finding is declared fixed.
 
 use super::compare::look::{Aside, Look, Standing};
 use super::recall;
@@ -13,13 +13,13 @@ use crate::wire::{Finding, Source, SourceKind};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 
-/// Bytes of a file that are read, and of all files, both sides counted.
+/// Bytes of a file, and of all files on both sides, that are read.
 const MOST_OF_A_FILE: usize = 16 << 20;
 const MOST: usize = 128 << 20;
-/// Bytes of what was not asked for that are looked through.
+/// Bytes of files outside of the request that are searched.
 const MOST_LEFT_OUT: usize = 16 << 20;
 
-/// The state under review. What is read of it is masked as the stored change is, and kept.
+/// The reviewed state. Its text is masked like the stored change, and cached.
 pub(super) struct Sight<'r> {
     repo: &'r Repo,
     rules: &'r RuleSet,
@@ -39,11 +39,11 @@ impl std::fmt::Debug for Sight<'_> {
 }
 
 impl<'r> Sight<'r> {
-    /// Looks at what a report is about. Nothing is read yet.
+    /// Prepares access to the state of a report. Reads nothing yet.
     ///
     /// # Errors
     ///
-    /// Usage: a pattern of `--files` that is none.
+    /// Usage: an invalid pattern of `--files`.
     pub(super) fn new(repo: &'r Repo, request: &ReviewRequest, source: &'r Source, rules: &'r RuleSet) -> Result<Self> {
         Ok(Self {
             repo,
@@ -57,7 +57,7 @@ impl<'r> Sight<'r> {
         })
     }
 
-    /// Returns what the change starts from.
+    /// Returns the base of the change.
     fn base(&self) -> Result<State> {
         if self.source.kind == SourceKind::Unstaged {
             return Ok(State::Index);
@@ -66,7 +66,7 @@ impl<'r> Sight<'r> {
         base.map_or(Ok(State::Empty), |id| self.repo.state_of(id))
     }
 
-    /// Reads a file; `None`: there is none.
+    /// Reads a file, or returns `None` if it is missing.
     fn read(&self, state: &State, path: &RepoPath) -> std::result::Result<Option<Vec<u8>>, Kind> {
         let most = MOST_OF_A_FILE.min(self.left.get());
         let Some(bytes) = self.reader.borrow_mut().read(state, path, most).map_err(|e| e.kind)? else {
@@ -77,13 +77,13 @@ impl<'r> Sight<'r> {
         Ok(Some(self.rules.mask(&text).into_owned()))
     }
 
-    /// Reads a file that the worktree may hold though the change does not tell.
+    /// Reads a file that may be in the worktree without being in the change.
     fn aside(&self, path: &RepoPath, is_shown: bool) -> std::result::Result<Aside, Kind> {
         let is_staged = self.source.kind == SourceKind::Staged;
         match self.source.kind {
             SourceKind::Changes | SourceKind::Unstaged => {}
             SourceKind::Staged if !is_shown => {}
-            // All that a commit has is in its tree, and a change that was handed over is all there is.
+            // A commit's files are all in its tree, and a change that the caller passed has no other files.
             _ => return Ok(Aside::Nothing),
         }
         let Some(now) = self.read(&State::Worktree, path)? else { return Ok(Aside::Nothing) };
@@ -99,7 +99,7 @@ impl<'r> Sight<'r> {
         Ok(Aside::Text { now, base, aside })
     }
 
-    /// Returns the change as it would be if everything had been asked for.
+    /// Returns the change for a request of all files.
     fn whole(&self) -> Result<Option<Change>> {
         let id = |s: &Option<String>| s.as_deref().and_then(ObjectId::from_hex);
         Ok(Some(match self.source.kind {
@@ -114,7 +114,7 @@ impl<'r> Sight<'r> {
         }))
     }
 
-    /// Writes down the files that differ and were not asked for. What cannot be read of them is left out.
+    /// Formats the changed files outside of the request. Unreadable ones are skipped.
     fn others(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if self.files.is_everything() {
@@ -156,7 +156,7 @@ impl Look for Sight<'_> {
         }
         let aside = match self.aside(&recall::path(file), is_shown) {
             Ok(aside) => aside,
-            // The change was read, and shows what it shows.
+            // The change has the lines that were read.
             Err(_) if is_shown => Aside::Nothing,
             Err(_) => Aside::Unreadable,
         };

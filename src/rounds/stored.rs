@@ -1,4 +1,4 @@
-//! A review in the words of the store.
+//! Converts a review to the format of the store.
 
 use crate::report::json;
 use crate::review::{Record, Review};
@@ -9,20 +9,20 @@ use crate::wire::{Category, Finding, Report, Severity};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// What a round has besides its review.
+/// The stored data of a round outside of its review.
 #[derive(Clone, Debug)]
 pub(super) struct Beside {
-    /// What the author says of this round. Secrets masked.
+    /// Author's summary of this round, with secrets masked.
     pub(super) author_summary: Option<String>,
     pub(super) since: Option<Since>,
     pub(super) advice: Advice,
     pub(super) change: Change,
 }
 
-/// Returns the report of a review as it is kept, and as rounds are compared: no name of a file, no revision and no
-/// note holds a secret.
+/// Returns the report of a review for storage and for the comparison of rounds: file names, revisions and notes have
+/// their secrets masked.
 ///
-/// A report that is printed names files as they are, so that they are found.
+/// A printed report has unmasked file names, so that the files can be found.
 pub(super) fn report(review: &Review, rules: &RuleSet) -> Report {
     let report = json::report(review);
     let Ok(mut value) = serde_json::to_value(&report) else { return report };
@@ -30,23 +30,23 @@ pub(super) fn report(review: &Review, rules: &RuleSet) -> Report {
     if !mask.apply(&mut value) {
         return report;
     }
-    // Strings for strings: it is a report still.
+    // Only strings were replaced, so it is still a valid report.
     serde_json::from_value(value).unwrap_or(report)
 }
 
-/// Masks the strings of a report. Thousands of findings share their words, so what was searched is kept.
+/// Masks the strings of a report. Thousands of findings share texts, so results are cached.
 struct Mask<'r> {
     rules: &'r RuleSet,
-    /// By text: what it reads without its secrets, where it holds any.
+    /// By text: its masked form, if it contains a secret.
     known: HashMap<String, Option<String>>,
 }
 
 impl Mask<'_> {
-    /// The longest text that is kept, in bytes, and the most of them.
+    /// Bytes of a cached text, and number of cached texts, at most.
     const KEPT_BYTES: usize = 512;
     const KEPT_TEXTS: usize = 2_000;
 
-    /// Masks every string; returns true if there was anything to mask.
+    /// Masks every string; returns true if any contained a secret.
     fn apply(&mut self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => match self.masked(text) {
@@ -56,7 +56,7 @@ impl Mask<'_> {
                 }
                 None => false,
             },
-            // Every one of them, whatever the others hold.
+            // `count` visits all elements, unlike `any`.
             Value::Array(all) => all.iter_mut().map(|v| self.apply(v)).filter(|masked| *masked).count() > 0,
             Value::Object(fields) => fields.values_mut().map(|v| self.apply(v)).filter(|masked| *masked).count() > 0,
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -78,8 +78,8 @@ impl Mask<'_> {
     }
 }
 
-/// Returns true for an object ID or fingerprint, a time, and a single short word such as a status: the program writes those
-/// itself, and compiling the expressions of the rules that such a text could match costs more than a small review.
+/// Returns true for an object ID or fingerprint, a time, and a single short word such as a status. The program writes
+/// those itself, and compiling the rules' expressions that could match such a text costs more than a small review.
 fn is_made_here(text: &str) -> bool {
     let all = |is: fn(&u8) -> bool| text.as_bytes().iter().all(is);
     let is_id = matches!(text.len(), 32 | 40 | 64) && all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -88,13 +88,13 @@ fn is_made_here(text: &str) -> bool {
     is_id || is_time || is_word
 }
 
-/// Returns a text without its secrets; `None` where it holds none.
+/// Returns the masked form of a text, or `None` if it contains no secret.
 pub(super) fn masked(text: &str, rules: &RuleSet) -> Option<String> {
     let masked = rules.mask(text.as_bytes());
     (*masked != *text.as_bytes()).then(|| String::from_utf8_lossy(&masked).into_owned())
 }
 
-/// Returns what is stored of a round; `report` is that of the review, with its id and round.
+/// Returns the stored form of a round; `report` is that of the review, with its ID and round.
 pub(super) fn review(review: &Review, report: Report, beside: Beside) -> stored::Review {
     let counts: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
     let of = |s: Severity| counts.iter().filter(|f| f.severity == s).count();
@@ -138,7 +138,7 @@ pub(super) fn review(review: &Review, report: Report, beside: Beside) -> stored:
     }
 }
 
-/// Returns how a session stands after a round.
+/// Returns the status of a session after a round.
 fn status(review: &Review) -> Status {
     match (review.outcome, review.verdict) {
         (Outcome::Cancelled, _) => Status::Cancelled,
@@ -147,7 +147,7 @@ fn status(review: &Review) -> Status {
     }
 }
 
-/// Returns what is told of the text of a change.
+/// Returns the description of a change's text.
 pub(super) fn change(record: &Record) -> Change {
     Change { hash: record.hash(), bytes: record.text.len() as u64, left_out: record.left_out.clone() }
 }
@@ -175,7 +175,7 @@ fn comment(f: &Finding) -> Comment {
     }
 }
 
-/// Returns a category as the review format calls it.
+/// Returns the name of a category in the review format.
 fn category(c: Category) -> &'static str {
     match c {
         Category::Bug => "bug",

@@ -1,5 +1,5 @@
-//! Undoes a decision: restores the entries of some findings in the person's own file, in the proposals, and in the shared
-//! file if the decision was shared.
+//! Undoes a decision: restores the entries of some findings in the person's own file, in the proposals, and in the
+//! shared file if the decision was shared.
 
 use super::decide::{Here, changed_file, rewrite, shown};
 use crate::disposition::{self, Entry, SHARED};
@@ -8,13 +8,13 @@ use crate::git::State;
 use crate::review::decided;
 use std::io::ErrorKind;
 
-/// Decisions and proposals on some findings at some time.
+/// The decisions and proposals on some findings at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     fingerprints: Vec<String>,
     own: Vec<Entry>,
     proposed: Vec<Entry>,
-    /// `None`: the decision is not shared, and the shared file stays.
+    /// `None` if the decision is not shared: the shared file is not changed.
     shared: Option<Shared>,
 }
 
@@ -22,14 +22,14 @@ pub struct Held {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Shared {
     entries: Vec<Entry>,
-    /// True if there was a file.
+    /// Whether the file exists.
     has_file: bool,
 }
 
-/// Reads what is decided and proposed about findings now. `is_shared`: a shared decision follows.
+/// Reads the current decisions and proposals on findings. `is_shared` is true if a shared decision follows.
 ///
 /// # Errors
-/// Usage: a file of decisions with an error.
+/// Usage: a file of decisions is invalid.
 pub fn held(here: &Here<'_>, fingerprints: Vec<String>, is_shared: bool) -> Result<Held> {
     let mut reader = here.repo.reader();
     let is_meant = |e: &Entry| fingerprints.contains(&e.fingerprint);
@@ -47,12 +47,12 @@ pub fn held(here: &Here<'_>, fingerprints: Vec<String>, is_shared: bool) -> Resu
     Ok(Held { fingerprints, own, proposed, shared })
 }
 
-/// Restores what was decided and proposed about the findings. Other findings keep their decisions.
+/// Restores the decisions and proposals on the findings. Other findings keep their decisions.
 ///
 /// # Errors
 /// As [`super::decide::decide`].
 pub fn restore(here: &Here<'_>, held: &Held) -> Result<()> {
-    // The shared file first: it may have an error, and then nothing is undone.
+    // The shared file first: if it is invalid, nothing is undone.
     if let Some(shared) = &held.shared {
         held.restore_shared(here, shared)?;
     }
@@ -65,13 +65,13 @@ pub fn restore(here: &Here<'_>, held: &Held) -> Result<()> {
 }
 
 impl Held {
-    /// Returns true if the decision that these entries precede is shared.
+    /// Returns true if the decision after these entries is shared.
     pub fn is_shared(&self) -> bool {
         self.shared.is_some()
     }
 
-    /// Restores the entries of the shared file. A file that the decisions of this session made, and that has no other entry,
-    /// is removed.
+    /// Restores the entries of the shared file. Removes a file that the undone decision created, if it has no other
+    /// entry.
     fn restore_shared(&self, here: &Here<'_>, shared: &Shared) -> Result<()> {
         let mut is_empty = false;
         rewrite(here.repo, &here.place.top, |name, before| {
@@ -88,14 +88,14 @@ impl Held {
                 Err(Error::incomplete(format!("{SHARED} cannot be removed")).caused_by(&e))
             }
             _ => {
-                // The folder stays if it has anything else.
+                // The folder stays if it has other files.
                 let _ = path.parent().map(std::fs::remove_dir);
                 Ok(())
             }
         }
     }
 
-    /// Returns a file with these entries in place of those about the findings.
+    /// Returns a file with these entries in place of the entries on the findings.
     fn put(&self, name: &str, before: Option<Vec<u8>>, entries: &[Entry]) -> Result<Vec<u8>> {
         let mut all = changed_file(name, before, std::iter::empty())?;
         all.entries.retain(|e| !self.fingerprints.contains(&e.fingerprint));

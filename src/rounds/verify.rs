@@ -1,14 +1,14 @@
-//! Decides whether findings are fixed, by a further round of their review.
+//! Decides whether findings are fixed, by a follow-up round of their review.
 
 use crate::wire::stored::{Entry, Review, State};
 use crate::wire::{self, Outcome};
 
-/// The state of findings after a further round.
+/// The state of findings after a follow-up round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verified {
-    /// IDs of the findings that are gone, in the earlier round.
+    /// IDs in the earlier round of the findings that are fixed.
     pub fixed: Vec<String>,
-    /// IDs of the findings that are not, with their state.
+    /// IDs of the findings that are not fixed, with their state.
     pub open: Vec<(String, State)>,
     /// New findings that block.
     pub new: Vec<wire::Finding>,
@@ -17,18 +17,18 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Returns true if all findings are gone, nothing new blocks, and everything was reviewed.
+    /// Returns true if all findings are fixed, no new finding blocks, and everything was reviewed.
     pub fn is_fixed(&self) -> bool {
         self.open.is_empty() && self.new.is_empty() && self.unreviewed.is_empty()
     }
 }
 
-/// Compares findings of an earlier round with the round that followed. Pure.
+/// Compares findings of an earlier round with the following round. Pure.
 pub fn verified<'f>(findings: impl IntoIterator<Item = &'f wire::Finding>, round: &Review) -> Verified {
     let mut out = Verified::default();
     let entries = || round.since.iter().flat_map(|s| &s.entries);
     for f in findings {
-        // The fingerprint is another one if the finding is still there in changed lines.
+        // The fingerprint differs if the finding still exists in changed lines.
         let is_it = |e: &&Entry| e.previous_id.as_ref() == Some(&f.id) || e.fingerprint == f.fingerprint;
         match entries().find(is_it).map(|e| e.state) {
             Some(State::Fixed) => out.fixed.push(f.id.clone()),

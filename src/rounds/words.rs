@@ -1,29 +1,29 @@
-//! An earlier round in words, for a prompt. Data: what fences it is the prompt's business. Pure.
+//! Formats an earlier round as text for a prompt. The prompt code adds the fences. Pure.
 //!
-//! A round is put into the same words in every later round, so that an answer about it is found again.
+//! A round has the same text in every later round, so that cached replies can be reused.
 
 use crate::request::Previous;
 use crate::wire::Finding;
 use crate::wire::stored::{Response, Review};
 use std::fmt::Write as _;
 
-/// Bytes of all findings, of the answer, of what the author says; of a message; of each thing that the coder says.
+/// Bytes of all findings, of the response, of the author's summary; of a message; of each item of the coder, at most.
 const FOUND: usize = 6 << 10;
 const ANSWER: usize = 4 << 10;
 const SUMMARY: usize = 3 << 10;
 const MESSAGE: usize = 400;
 const SAID: usize = 1_000;
-/// Findings, and things that the coder says, that are told.
+/// Findings, and items of the coder, at most.
 const FINDINGS: usize = 50;
 const ITEMS: usize = 30;
 
-/// Puts into words what a follow-up round starts from: what the round before found, what the coder answered, and what
-/// the author says of this round. Everything as it is stored: secrets masked.
+/// Formats the input of a follow-up round: the findings of the previous round, the coder's response, and the author's
+/// summary of this round. All texts are as stored, with secrets masked.
 pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>) -> Previous {
     let mut out = format!("Findings of round {}:\n", before.round);
     let counting = |f: &&Finding| f.counts();
     let all: Vec<&Finding> = before.report.findings.iter().filter(counting).collect();
-    // The worst first; of equals, as they stand.
+    // The most severe first; otherwise in their order.
     let mut order = all.clone();
     order.sort_by_key(|f| (!f.blocking, f.severity as u8));
     for f in order.iter().take(FINDINGS) {
@@ -52,12 +52,12 @@ pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>
     Previous { text: out, explained: files, all: explained.iter().any(|f| f.file.is_none()) }
 }
 
-/// Returns true if a coder's name of a finding is this one's: its id, or the start of its fingerprint.
+/// Returns true if a coder's name of a finding matches: its ID, or a prefix of its fingerprint.
 pub(super) fn names(name: &str, f: &Finding) -> bool {
     name.trim().eq_ignore_ascii_case(&f.id) || is_start(name, f)
 }
 
-/// Returns true if a coder's name of a finding is the start of this one's fingerprint.
+/// Returns true if a coder's name of a finding is a prefix of its fingerprint.
 pub(super) fn is_start(name: &str, f: &Finding) -> bool {
     let name = name.trim();
     name.len() >= 8 && f.fingerprint.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
@@ -102,12 +102,12 @@ fn line_of(text: &str) -> String {
     line(text, SAID)
 }
 
-/// Puts a text on one line of at most so many bytes.
+/// Formats a text on one line of at most `most` bytes.
 fn line(text: &str, most: usize) -> String {
     cut(text.split_whitespace().collect::<Vec<_>>().join(" "), most)
 }
 
-/// Cuts a text; one that had lines still ends with one.
+/// Truncates a text; one that ended with a newline still does.
 fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         let lines = text.ends_with('\n');

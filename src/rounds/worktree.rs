@@ -1,5 +1,5 @@
-//! The files of the worktree against a stored review: the change that shows them, whether they belong to the review, and
-//! whether its findings are gone from them.
+//! Compares the worktree with a stored review: whether the reviewed change is in it, and whether its findings are
+//! fixed.
 
 use super::decide::{ReviewedFiles, contains, select};
 use super::verify::{Verified, verified};
@@ -15,16 +15,16 @@ use crate::wire;
 use crate::wire::SourceKind;
 use crate::wire::stored::{Request, Round, Session};
 
-/// Bytes of a file in which the lines of a finding are searched.
+/// Bytes of a file that is searched for the lines of a finding, at most.
 const MAX_FILE: usize = 64 << 20;
 
-/// Findings of a stored review to verify.
+/// The findings of a stored review to verify.
 #[derive(Clone, Debug)]
 pub struct FindingsToVerify {
-    /// The folder, policy and backends. Its source does not count.
+    /// Folder, policy and backends. Its source is ignored.
     pub request: ReviewRequest,
     pub session: SessionId,
-    /// IDs or first digits of fingerprints.
+    /// IDs or prefixes of fingerprints.
     pub findings: Vec<String>,
     /// `cli` or `mcp`.
     pub via: &'static str,
@@ -34,16 +34,16 @@ pub struct FindingsToVerify {
 #[derive(Clone, Debug)]
 pub struct WorktreeCheck {
     pub verified: Verified,
-    /// The files and the base that were compared, for people.
+    /// Compared files and base, to display.
     pub reviewed: String,
-    /// How the next round is stored, for an agent.
+    /// Instruction for an agent to store the next round.
     pub next: String,
 }
 
-/// Reviews the files of the worktree as a follow-up, and returns whether findings are gone. Stores nothing.
+/// Reviews the files of the worktree as a follow-up, and returns whether findings are fixed. Stores nothing.
 ///
 /// # Errors
-/// Usage: an unknown session or finding; a worktree of another commit. Those of [`super::review`].
+/// Usage: an unknown session or finding; the reviewed commit is not checked out. Others as [`super::review`].
 pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck> {
     let FindingsToVerify { mut request, session: id, findings, via } = wanted;
     let (place, _) = review::place(&request, world.env)?;
@@ -67,19 +67,19 @@ pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck
     Ok(WorktreeCheck { verified: verified(named, &done.stored), reviewed, next })
 }
 
-/// Makes the error about a session that is not stored.
+/// Returns the error for a session that is not stored.
 pub(super) fn not_found(id: &SessionId) -> Error {
     Error::usage(format!("review {id} not found"))
         .hint_person("list the stored reviews: claude-reviewer history")
         .hint_agent("call get_review_history for the stored reviews")
 }
 
-/// Returns the patterns of files for a review of an edit: it may be in files that the session was not about.
+/// Returns the file patterns for the review of an edit, which may change files outside of the session.
 pub(super) fn files(session: &Session) -> Vec<String> {
     if session.request.asked.files.is_empty() { Vec::new() } else { vec!["**".to_owned()] }
 }
 
-/// Returns the base of a session. A session that began from nothing, such as before the first commit, has the empty tree.
+/// Returns the base of a session. A session without a base, such as before the first commit, uses the empty tree.
 pub(super) fn base(begun: &Request, repo: &Repo) -> Option<String> {
     let is_from_nothing = match begun.source.kind {
         SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes | SourceKind::Commit => true,
@@ -97,21 +97,21 @@ fn described(base: Option<&str>, repo: &Repo) -> String {
     }
 }
 
-/// Returns the branch that a session is about: the one that its source names, or the one that was checked out.
+/// Returns the branch of a session: the one in its source, or the one that was checked out.
 pub(super) fn branch_of<'s>(session: &'s Session, repo: &Repo) -> Option<&'s str> {
     let asked = &session.request.asked;
     let is_branch = |name: &&str| repo.resolve(&format!("refs/heads/{name}")).is_ok();
     asked.rev.as_deref().filter(is_branch).or(asked.branch.as_deref())
 }
 
-/// Returns the newest commit that a round of a session reviewed. Rounds of the worktree review none.
+/// Returns the newest commit that a round of a session reviewed. Rounds of the worktree have none.
 pub(super) fn last_commit(session: &Session) -> Option<ObjectId> {
     let head = |round: &Round| round.review.report.source.head.as_deref().and_then(ObjectId::from_hex);
     session.rounds.iter().rev().find_map(head)
 }
 
-/// Returns the commit that the last round reviewed if the worktree is not about it: another commit is checked out that does
-/// not have it, on another branch. An amended commit stays on its branch.
+/// Returns the commit of the last round if the worktree does not contain it: HEAD does not descend from it, and another
+/// branch is checked out. An amended commit stays on its branch.
 pub(super) fn elsewhere(session: &Session, repo: &Repo, checked_out: Option<&str>) -> Option<ObjectId> {
     let reviewed = last_commit(session)?;
     let head = repo.head().ok().flatten();
@@ -121,7 +121,7 @@ pub(super) fn elsewhere(session: &Session, repo: &Repo, checked_out: Option<&str
     (!has_it && !is_its_branch).then_some(reviewed)
 }
 
-/// Says how the edits of the worktree become the next round of a session.
+/// Returns the instruction for adding the edits of the worktree to a session as its next round.
 pub fn next_round(session: &Session, repo: &Repo) -> String {
     match &session.request.pull {
         Some(pull) => format!("to review the next round, commit and push, then: {}", pull_command(repo, pull)),
@@ -129,7 +129,7 @@ pub fn next_round(session: &Session, repo: &Repo) -> String {
     }
 }
 
-/// Says the same to an agent.
+/// Returns the same instruction for an agent.
 pub fn next_round_of_agent(session: &Session, repo: &Repo) -> String {
     match &session.request.pull {
         Some(pull) => format!("after a push, ask the user to run: {}", pull_command(repo, pull)),
@@ -145,8 +145,8 @@ pub(super) fn has_commit(repo: &Repo, commit: ObjectId, head: ObjectId) -> bool 
     commit == head || repo.merge_base(commit, head).is_ok_and(|base| base == Some(commit))
 }
 
-/// Returns the name of the stash that has the reviewed change, if the worktree does not: none of the lines of the findings is
-/// there, and none of their files is edited. A change that was moved away is not fixed.
+/// Returns the name of the stash with the reviewed change, if it is not in the worktree: none of the lines of the
+/// findings exist there, and none of their files are edited. A change that was moved away is not fixed.
 pub(super) fn stashed(session: &Session, repo: &Repo, files: &ReviewedFiles) -> Option<String> {
     let last = session.rounds.last().map(|r| &r.review.report)?;
     if !matches!(last.source.kind, SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes) {
@@ -162,12 +162,12 @@ pub(super) fn stashed(session: &Session, repo: &Repo, files: &ReviewedFiles) -> 
     }
     let state = |rev: &str| repo.resolve(rev).and_then(|commit| repo.state_of(commit)).ok();
     (0..MOST_STASHES).map(|n| format!("stash@{{{n}}}")).find(|stash| {
-        // The third parent has the files that git did not track.
+        // The third parent has the untracked files.
         [state(stash), state(&format!("{stash}^3"))].iter().flatten().any(has_one)
     })
 }
 
-/// Stashes that are searched, the newest first.
+/// Stashes that are searched, newest first, at most.
 const MOST_STASHES: usize = 10;
 
 /// Returns true if the file of a finding differs from a base.
@@ -178,7 +178,7 @@ fn is_edited(repo: &Repo, base: &State, found: &wire::Finding) -> bool {
     blob(base) != blob(&State::Worktree)
 }
 
-/// Makes the error about a reviewed change that was moved to a stash.
+/// Returns the error for a reviewed change that was moved to a stash.
 pub(super) fn is_in_stash(session: &Session, stash: &str) -> Error {
     let id = &session.review_id;
     let text = format!("the change that review {id} is about is not in the worktree: {stash} has it");
@@ -187,7 +187,7 @@ pub(super) fn is_in_stash(session: &Session, stash: &str) -> Error {
         .hint_person(format!("or, if it is given up: git stash drop '{stash}' discards all that this stash holds"))
 }
 
-/// Makes the error about a reviewed commit that the worktree does not have.
+/// Returns the error for a reviewed commit that is not checked out.
 pub(super) fn not_checked_out(session: &Session, commit: ObjectId) -> Error {
     let id = &session.review_id;
     let short = commit.short();
@@ -201,8 +201,8 @@ pub(super) fn not_checked_out(session: &Session, commit: ObjectId) -> Error {
         .hint_agent(format!("check it out ({command}), or request a review of the current files"))
 }
 
-/// Returns true if the worktree has the lines of a finding as they were reviewed, or the finding has none. `files`: the
-/// stored change.
+/// Returns true if the worktree has the reviewed lines of a finding, or the finding has no file. `files` is the stored
+/// change.
 pub(super) fn has_lines(repo: &Repo, files: &ReviewedFiles, found: &wire::Finding) -> bool {
     has_lines_in(repo, &State::Worktree, files, found)
 }
@@ -215,7 +215,7 @@ fn has_lines_in(repo: &Repo, state: &State, files: &ReviewedFiles, found: &wire:
     let lines = finding.and_then(|finding| apply::reviewed(files, found, &finding));
     text.is_some_and(|text| match &lines {
         Some(lines) => apply::has(&text, lines),
-        // The quote is all that is known.
+        // Only the quote is known.
         None => contains(&text, &found.quote),
     })
 }

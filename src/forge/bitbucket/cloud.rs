@@ -1,4 +1,4 @@
-//! Bitbucket Cloud's REST interface.
+//! Bitbucket Cloud's REST API.
 //!
 //! <https://developer.atlassian.com/cloud/bitbucket/rest/>, version 2.0.
 
@@ -20,20 +20,20 @@ use crate::forge::{
 use crate::http::{Failure, Limits, Method};
 use serde_json::{Value, json};
 
-/// Returns the path of something of a project.
+/// Returns the path of a resource of a project.
 fn path(project: &Project, rest: &[&str]) -> Vec<String> {
     let (workspace, slug) = (project.owner(), project.name().to_owned());
     ["repositories", &workspace, &slug].iter().chain(rest).map(|part| (*part).to_owned()).collect()
 }
 
-/// Returns the path of something of a pull request.
+/// Returns the path of a resource of a pull request.
 fn below(forge: &Forge, pull: &PullRequest, rest: &[&str]) -> Vec<String> {
     let number = pull.number.to_string();
     let rest: Vec<&str> = ["pullrequests", &number].iter().chain(rest).copied().collect();
     path(&forge.site.project, &rest)
 }
 
-/// Reads a list whose pages name the next one, `most` items at most.
+/// Reads a list whose pages link to the next one, `most` items at most.
 async fn pages(
     forge: &Forge,
     path: &[String],
@@ -66,7 +66,7 @@ async fn pages_by(
             out.items.truncate(most);
             return Ok(out);
         }
-        // A page without items that names a next one could go on for ever.
+        // Empty pages that link to a next one could go on forever.
         match next.filter(|_| !items.is_empty()) {
             Some(next) => url = forge.client.page(next)?,
             None => return Ok(out),
@@ -98,7 +98,7 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
     let pull = forge.client.get(&parts(&path(own, &["pullrequests", &asked])), &[], limits).await?;
     let commits = path(own, &["pullrequests", &asked, "commits"]);
     let commits = pages(forge, &commits, &[("pagelen", "100")], MOST_COMMITS, limits).await?;
-    // The newest comes first.
+    // The newest commit comes first.
     let listed = commits.items.iter().rev().map(|commit| {
         Ok(Commit { id: commit.id_at("/hash")?, message: commit.text_at("/message", MOST_OF_A_MESSAGE) })
     });
@@ -125,11 +125,11 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
             _ => State::Closed,
         },
         is_draft: pull["draft"] == true,
-        // Of a fork that is gone nothing is known.
+        // The project of a deleted fork is unknown, so it differs from the base's project.
         is_fork: from != to,
         base: Tip { name: pull.name_at("/destination/branch/name"), id: base, project: to },
         head: Tip { name: pull.name_at("/source/branch/name"), id: head, project: from },
-        // There are none: the head is fetched from the branch that it is on.
+        // Bitbucket Cloud has no such references: the head is fetched from its branch.
         head_refs: Vec::new(),
         commits: listed,
         more_commits: commits.more,
@@ -144,13 +144,13 @@ pub(super) async fn issue(forge: &Forge, number: u64, limits: &Limits<'_>) -> Re
     ticket(&issue, "/content/raw", "/updated_on")
 }
 
-/// Returns true if an id is one that a pull request names by its first digits.
+/// Returns true if a pull request can abbreviate the ID to `short`.
 fn is_short_for(short: &str, id: ObjectId) -> bool {
     const LEAST: usize = 12;
     short.len() >= LEAST && id.to_string().starts_with(short)
 }
 
-/// Finds the full id of a commit: pull requests name twelve digits.
+/// Resolves the full ID of a commit: pull requests contain twelve digits.
 async fn full(
     forge: &Forge,
     project: &Project,
@@ -169,24 +169,24 @@ async fn full(
     if is_short_for(short, id) { Ok(id) } else { Err(lacks(pointer)) }
 }
 
-/// Returns the name that people know an account by.
+/// Returns the display name of an account.
 fn name(account: &Value) -> String {
     let nickname = account.name_at("/nickname");
     if nickname.is_empty() { account.name_at("/display_name") } else { nickname }
 }
 
-/// Reads an account. Names can be chosen and say nothing of who it is: without a key it is nobody.
+/// Reads an account. Users choose their names, so a name without a key does not identify an account.
 fn account(value: &Value) -> Account {
     let id = value.name_at("/uuid");
     let name = if id.is_empty() { String::new() } else { name(value) };
     Account { id, name }
 }
 
-/// Finds out who the token belongs to.
+/// Returns the account of the token.
 pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
     let found = forge.client.get(&["user"], &[], limits).await;
     let me = found.map_err(|failure| match failure.status {
-        // An access token of a repository, project or workspace has no account that it may read.
+        // An access token of a repository, project or workspace has no account that it can read.
         Some(401 | 403) => failure.hint(format!(
             "own comments are known by their author, and the token in {} cannot read its account (no access token of a \
              repository, project or workspace can, which may set the status alone): use ADDRESS:API_TOKEN with the \
@@ -222,13 +222,13 @@ pub(super) async fn comments(
     Ok((comments.collect::<Result<_, Failure>>()?, !pages.more))
 }
 
-/// Reads where a comment stands on the new side: only that it is on none any more. Nothing says of which commit `to` is
-/// a line, nor that it is another one once lines above it come and go.
+/// Reads whether a comment is outdated. The API does not say to which commit the line `to` belongs, nor updates it when
+/// lines are added or removed above.
 fn place(inline: &Value) -> Place {
     if inline["outdated"] == true { Place::Gone } else { Place::Untold }
 }
 
-/// Writes a comment on all lines of a spot, or on the last one.
+/// Writes a comment on all lines of a spot, or on its last line.
 pub(super) async fn comment_on(
     forge: &Forge,
     pull: &PullRequest,
@@ -277,13 +277,13 @@ pub(super) async fn resolve(
     let path = below(forge, pull, &["comments", &comment.id, "resolve"]);
     let method = if resolved { Method::POST } else { Method::DELETE };
     match forge.client.order(method, &parts(&path), limits).await {
-        // It is so already.
+        // The conversation is in that state already.
         Err(failure) if failure.status == Some(409) => Ok(()),
         done => done,
     }
 }
 
-/// Returns the projects that may have the head: a fork's commits need not be known to the base's project.
+/// Returns the projects that may have the head: the base's project need not have a fork's commits.
 fn homes<'a>(forge: &'a Forge, pull: &'a PullRequest) -> impl Iterator<Item = &'a Project> {
     let own = &forge.site.project;
     [own].into_iter().chain(pull.head.project.as_ref().filter(move |project| *project != own))
@@ -313,12 +313,12 @@ pub(super) async fn set_build(
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let id = pull.head.id.to_string();
-    // By this it is shown with the pull request, and not only with the commit.
+    // With this field, the pull request shows the status as well as the commit.
     body["refname"] = json!(pull.head.name);
     let mut absent = None;
     for project in homes(forge, pull) {
         let path = path(project, &["commit", &id, "statuses", "build"]);
-        // Set twice, it is the same build once more.
+        // Setting it twice updates the same build.
         match forge.client.change(Method::POST, &parts(&path), &body, limits).await {
             Err(failure) if is_absent(&failure) => absent = absent.or(Some(failure)),
             done => return done.map(drop),

@@ -1,6 +1,6 @@
-//! Bitbucket Data Center's REST interface, once called Server.
+//! Bitbucket Data Center's REST API, formerly Server.
 //!
-//! <https://developer.atlassian.com/server/bitbucket/rest/>. Paths begin with `api/1.0`, which every release has.
+//! <https://developer.atlassian.com/server/bitbucket/rest/>. Paths begin with `api/1.0`, which all releases have.
 
 mod replies;
 
@@ -18,10 +18,10 @@ use crate::forge::{
 use crate::http::{Cause, Failure, Limits, Method};
 use serde_json::{Value, json};
 
-/// Pages of a list at most: one may have few items or none, and say that another follows.
+/// Pages of a list, at most: a page can be almost empty and still announce another.
 const MOST_PAGES: usize = 200;
 
-/// Returns the path of something of the project.
+/// Returns the path of a resource of the project.
 fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
     let project = &forge.site.project;
     let (key, slug) = (project.owner(), project.name().to_owned());
@@ -29,7 +29,7 @@ fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
     own.iter().chain(rest).map(|part| (*part).to_owned()).collect()
 }
 
-/// Reads a list whose pages are numbered by what they begin with, `most` items at most.
+/// Reads a list whose pages are numbered by the index of their first item, `most` items at most.
 async fn pages(
     forge: &Forge,
     path: &[String],
@@ -64,7 +64,7 @@ async fn pages(
     Ok(out)
 }
 
-/// Returns a time, which the server gives in milliseconds since 1970, in RFC 3339; empty for what is none.
+/// Converts a time in milliseconds since 1970 to RFC 3339; empty if the value is not a time.
 fn moment(value: &Value) -> String {
     let time = value.as_i64().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     time.map_or_else(String::new, |t| t.to_string())
@@ -93,7 +93,7 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
     let pull = forge.client.get(&parts(&path(forge, &["pull-requests", &asked])), &[], limits).await?;
     let commits = path(forge, &["pull-requests", &asked, "commits"]);
     let commits = pages(forge, &commits, &[], MOST_COMMITS, limits).await?;
-    // The newest comes first.
+    // The newest commit comes first.
     let listed =
         commits.items.iter().rev().map(|commit| {
             Ok(Commit { id: commit.id_at("/id")?, message: commit.text_at("/message", MOST_OF_A_MESSAGE) })
@@ -131,7 +131,7 @@ fn tip(end: &Value) -> Result<Tip, Failure> {
     Ok(Tip { name: branch(end), id: end.id_at("/latestCommit")?, project })
 }
 
-/// Finds out who the token belongs to: every answer says so in its headers, and nothing else does.
+/// Returns the account of the token: only the headers of answers name it.
 pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
     let url = forge.client.url(&["api", "1.0", "application-properties"], &[])?;
     let headers = forge.client.fetch(url, limits).await?.headers;
@@ -146,7 +146,7 @@ pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Fa
     Ok(Account { id: if is_number { id.to_owned() } else { String::new() }, name })
 }
 
-/// Lists the comments among everything that happened to the pull request.
+/// Lists the comments among the activities of the pull request.
 pub(super) async fn comments(
     forge: &Forge,
     pull: &PullRequest,
@@ -156,7 +156,7 @@ pub(super) async fn comments(
     let pages = pages(forge, &path, &[], MOST, limits).await?;
     let mut gone = Vec::new();
     let mut out: Vec<Comment> = Vec::new();
-    // The newest comes first, and says best what a comment is now.
+    // The newest activity comes first, and has the current state of a comment.
     for activity in pages.items.iter().filter(|a| a["action"] == "COMMENTED" && a["commentAction"] != "REPLIED") {
         let comment = &activity["comment"];
         let id = comment.number_at("/id")?.to_string();
@@ -175,7 +175,7 @@ pub(super) async fn comments(
                 body: comment["text"].as_str().unwrap_or_default().to_owned(),
                 is_inline,
                 place,
-                // A server that does not know of resolved conversations does not name them.
+                // A server without resolved conversations does not have this field.
                 thread: if comment["threadResolved"].is_boolean() { id.clone() } else { String::new() },
                 resolved: comment["threadResolved"] == true || comment["state"] == "RESOLVED",
                 version: comment["version"].as_u64().unwrap_or_default(),
@@ -187,7 +187,7 @@ pub(super) async fn comments(
     Ok((out, !pages.more))
 }
 
-/// Reads where a comment stands: the server follows its lines from push to push, and says when it has lost them.
+/// Reads the position of a comment: the server tracks its lines across pushes, and reports when it has lost them.
 fn place(anchor: &Value) -> Place {
     let Some(last) = anchor.get("line") else { return Place::Untold };
     if anchor["orphaned"] == true || anchor["fileType"] == "FROM" {
@@ -197,7 +197,7 @@ fn place(anchor: &Value) -> Place {
     Place::of(anchor["path"].as_str().unwrap_or_default().to_owned(), first, last.as_u64())
 }
 
-/// Writes a comment on all lines of a spot, or on the last one.
+/// Writes a comment on all lines of a spot, or on its last line.
 pub(super) async fn comment_on(
     forge: &Forge,
     pull: &PullRequest,
@@ -253,7 +253,7 @@ pub(super) async fn resolve(
         return Ok(());
     }
     let path = path(forge, &["pull-requests", &pull.number.to_string(), "comments", &comment.id]);
-    // Its text was changed since it was listed.
+    // The text, and with it the version, may have changed since the list was read.
     let now = forge.client.get(&parts(&path), &[], limits).await?;
     if now["threadResolved"] == resolved {
         return Ok(());
@@ -262,7 +262,7 @@ pub(super) async fn resolve(
     change(forge, &path, version, json!({ "threadResolved": resolved }), limits).await
 }
 
-/// Changes a comment. The server is told which state is replaced; where it has another one, that is read once.
+/// Changes a comment. The request names the version to replace; if the server has another version, it is read once.
 async fn change(
     forge: &Forge,
     path: &[String],
@@ -280,7 +280,7 @@ async fn change(
     forge.client.change(Method::PUT, &parts(path), &what, limits).await.map(drop)
 }
 
-/// Returns the path of the builds of the head: since 7.14 they belong to the project, before that to the commit alone.
+/// Returns the paths of the head's builds: since 7.14 they belong to the project, before that to the commit alone.
 fn builds(forge: &Forge, pull: &PullRequest) -> (Vec<String>, Vec<String>) {
     let id = pull.head.id.to_string();
     let old = ["build-status", "1.0", "commits", &id].map(str::to_owned).to_vec();
@@ -312,7 +312,7 @@ pub(super) async fn set_build(
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let (new, old) = builds(forge, pull);
-    // Set twice, it is the same build once more.
+    // Setting it twice updates the same build.
     match forge.client.change(Method::POST, &parts(&new), &body, limits).await {
         Err(failure) if is_absent(&failure) => {
             forge.client.change(Method::POST, &parts(&old), &body, limits).await.map(drop)

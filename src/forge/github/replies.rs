@@ -1,4 +1,4 @@
-//! Reads replies on GitHub: their authors, the rights of these, and the time when the head was pushed.
+//! Reads replies on GitHub, the rights of their authors, and the time of the head's push.
 
 use super::write::graphql;
 use super::{parts, path, path_in};
@@ -8,9 +8,9 @@ use crate::http::{Failure, Limits};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Conversations that are read.
+/// Conversations that are read, at most.
 const MOST: usize = 1000;
-/// Committer of edits on the pages of GitHub. The person who edits is the author.
+/// Committer of edits on GitHub's web pages. The person who edits is the author.
 const WEB: &str = "noreply@github.com";
 
 const THREADS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
@@ -26,7 +26,7 @@ const COMMITS: &str = "query($owner: String!, $name: String!, $number: Int!, $af
     nodes { commit { oid authors(first: 50) { pageInfo { hasNextPage } nodes { user { login databaseId } } } \
     committer { email user { login databaseId } } } } } } } }";
 
-/// Asks a question about the pull request, one page after the other: `take` takes each, and names its `pageInfo`.
+/// Runs a query about the pull request page by page: `take` handles each page and returns its `pageInfo`.
 async fn pages(
     forge: &Forge,
     pull: &PullRequest,
@@ -48,7 +48,7 @@ async fn pages(
     }
 }
 
-/// Lists the replies in conversations about lines. `false`: there are more.
+/// Lists the replies in conversations about lines. The flag is false if there are more.
 pub(in crate::forge) async fn replies(
     forge: &Forge,
     pull: &PullRequest,
@@ -89,7 +89,8 @@ fn reply(comment: &Value, root: &Value) -> CommentReply {
     }
 }
 
-/// Returns when the head was pushed to its branch: the newest activity there, if it left the head behind.
+/// Returns the time when the head was pushed to its branch: that of the branch's newest activity, if its result is the
+/// head.
 pub(in crate::forge) async fn pushed(
     forge: &Forge,
     pull: &PullRequest,
@@ -100,7 +101,7 @@ pub(in crate::forge) async fn pushed(
     let query = [("ref", name.as_str()), ("per_page", "1"), ("direction", "desc")];
     let path = path_in(forge, project, &["activity"]);
     let newest = match forge.client.get(&parts(&path), &query, limits).await {
-        // A server that does not know of activities, or a token that may not read them.
+        // A server without activities, or a token that cannot read them.
         Err(failure) if matches!(failure.status, Some(403 | 404)) => return Ok(None),
         newest => newest?,
     };
@@ -109,7 +110,7 @@ pub(in crate::forge) async fn pushed(
     Ok(moment(&newest["timestamp"]).filter(|_| is_head))
 }
 
-/// Finds the authors of the change, as GitHub maps them to accounts.
+/// Returns the authors of the change, as GitHub maps them to accounts.
 pub(in crate::forge) async fn authors(
     forge: &Forge,
     pull: &PullRequest,

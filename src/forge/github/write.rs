@@ -1,4 +1,4 @@
-//! What is written to GitHub: review comments, the summary, a commit status.
+//! Writes to GitHub: review comments, the summary, a commit status.
 
 use super::{PAGE, parts, path};
 use crate::diff::ObjectId;
@@ -8,14 +8,14 @@ use crate::forge::{Account, Forge, PullRequest, Reads, lacks, speaks_of};
 use crate::http::{Cause, Failure, Limits, Method};
 use serde_json::{Value, json};
 
-/// Comments of a pull request that are looked through.
+/// Comments of a pull request that are read, at most.
 const MOST: usize = 3000;
-/// Characters of a status' description.
+/// Characters of a status description, at most.
 const MOST_OF_A_STATUS: usize = 140;
 
-/// Finds out who the token belongs to.
+/// Returns the account of the token.
 ///
-/// GraphQL tells it of every token, also of those that a workflow is given, which REST does not.
+/// GraphQL reports it for all tokens, including those of workflows; REST does not.
 pub(in crate::forge) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
     let asked = graphql(forge, "query { viewer { login databaseId } }", &json!({}), limits).await;
     let failure = match asked {
@@ -36,7 +36,7 @@ pub(in crate::forge) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<A
     }
 }
 
-/// Lists the comments of a pull request: those on lines and those below it. `false`: there are more.
+/// Lists the comments of a pull request, on lines and below it. The flag is false if there are more.
 pub(in crate::forge) async fn comments(
     forge: &Forge,
     pull: &PullRequest,
@@ -66,7 +66,7 @@ pub(in crate::forge) async fn comments(
         }
     }
     if out.iter().any(|c| c.is_inline) {
-        // Not to be told is no reason not to go on: a person's word is only overlooked then.
+        // A failure is not fatal: then only conversations that a person resolved are not recognized as such.
         let threads = threads(forge, &number, limits).await.unwrap_or_default();
         for comment in out.iter_mut().filter(|c| c.is_inline) {
             if let Some(thread) = threads.iter().find(|t| t.comment == comment.id) {
@@ -81,8 +81,8 @@ pub(in crate::forge) async fn comments(
     Ok((out, all))
 }
 
-/// Reads where a comment stands in the newest diff: GitHub follows its lines from push to push, and names none once
-/// they are gone.
+/// Reads the position of a comment in the newest diff: GitHub tracks its lines across pushes, and omits them once they
+/// are gone.
 fn place(comment: &Value) -> Place {
     let Some(last) = comment.get("line") else { return Place::Untold };
     if comment["side"].as_str().is_some_and(|side| side != "RIGHT") {
@@ -105,7 +105,7 @@ pub(in crate::forge) async fn add(forge: &Forge, pull: &PullRequest, inline: &[I
     let reviews = path(forge, &["pulls", &number, "reviews"]);
     match forge.client.make(&parts(&reviews), &review, limits).await {
         Ok(_) => return Added { placed: inline.len(), ..Added::default() },
-        // One comment that has no place turns all of them away, and GitHub does not say which.
+        // One comment at an invalid position makes GitHub reject the whole review, without naming the comment.
         Err(failure) if has_no_place(&failure) => {}
         Err(failure) => return Added::default().ends(failure),
     }
@@ -124,7 +124,7 @@ pub(in crate::forge) async fn add(forge: &Forge, pull: &PullRequest, inline: &[I
 }
 
 /// Returns true if GitHub does not know the lines of a comment: `Line could not be resolved`,
-/// `pull_request_review_thread.path …`. There is much else that it answers with 422.
+/// `pull_request_review_thread.path …`. It answers many other errors with 422 too.
 fn has_no_place(failure: &Failure) -> bool {
     failure.status == Some(422) && speaks_of(&failure.message, &["line", "path", "position", "diff", "hunk", "side"])
 }
@@ -132,7 +132,7 @@ fn has_no_place(failure: &Failure) -> bool {
 fn comment(inline: &Inline) -> Value {
     let spot = &inline.spot;
     let mut comment = json!({ "path": spot.path, "body": inline.body, "line": spot.last.new, "side": "RIGHT" });
-    // GitHub refuses a range of one line.
+    // GitHub rejects a range of one line.
     if spot.first.new < spot.last.new {
         comment["start_line"] = json!(spot.first.new);
         comment["start_side"] = json!("RIGHT");
@@ -152,8 +152,7 @@ pub(in crate::forge) async fn edit(
     forge.client.change(Method::PATCH, &parts(&path), &json!({ "body": body }), limits).await.map(drop)
 }
 
-/// Resolves the thread of a comment, or opens it again. GitHub asks for more than the right to comment
-/// (`contents: write`).
+/// Resolves the thread of a comment, or reopens it. GitHub requires more than the right to comment (`contents: write`).
 pub(in crate::forge) async fn resolve(
     forge: &Forge,
     comment: &Comment,
@@ -172,10 +171,10 @@ pub(in crate::forge) async fn resolve(
 #[derive(Debug)]
 struct Thread {
     id: String,
-    /// The first comment's.
+    /// ID of its first comment.
     comment: String,
     resolved: bool,
-    /// Its lines were changed since.
+    /// Whether its lines were changed since.
     is_outdated: bool,
 }
 
@@ -209,7 +208,7 @@ async fn threads(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<Vec
     Ok(out)
 }
 
-/// Asks in GraphQL, whose errors come with a good status.
+/// Sends a GraphQL request, whose errors have a successful HTTP status.
 pub(super) async fn graphql(
     forge: &Forge,
     query: &str,
@@ -238,7 +237,7 @@ pub(in crate::forge) async fn summarize(
     forge.client.make(&parts(&path), &json!({ "body": body }), limits).await.map(drop)
 }
 
-/// Returns the newest status of a commit under a name, with who set it.
+/// Returns the newest status of a commit under a name, with its author.
 pub(in crate::forge) async fn newest_status(
     forge: &Forge,
     id: ObjectId,
@@ -278,6 +277,6 @@ pub(in crate::forge) async fn set_status(
     let description: String = status.description.chars().take(MOST_OF_A_STATUS).collect();
     let path = path(forge, &["statuses", &id.to_string()]);
     let body = json!({ "state": state, "context": context, "description": description });
-    // Set twice, it is the same status once more.
+    // Setting it twice updates the same status.
     forge.client.change(Method::POST, &parts(&path), &body, limits).await.map(drop)
 }

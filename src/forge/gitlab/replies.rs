@@ -1,4 +1,4 @@
-//! Reads replies on GitLab: their authors, the rights of these, and the time when the head was pushed.
+//! Reads replies on GitLab, the rights of their authors, and the time of the head's push.
 
 use super::write::{MOST, account, below, discussions};
 use super::{pages, parts, path};
@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The least access level that may waive: Maintainer (<https://docs.gitlab.com/api/members/#roles>).
+/// Lowest access level that may waive: Maintainer (<https://docs.gitlab.com/api/members/#roles>).
 const MAINTAINER: u64 = 40;
-/// Mail addresses whose accounts are searched.
+/// Email addresses whose accounts are searched, at most.
 const MOST_ADDRESSES: usize = 20;
 
-/// Lists the replies in discussions about lines. `false`: there are more.
+/// Lists the replies in discussions about lines. The flag is false if there are more.
 pub(in crate::forge) async fn replies(
     forge: &Forge,
     pull: &PullRequest,
@@ -37,7 +37,7 @@ fn reply(pull: &PullRequest, note: &Value, root: &Value) -> CommentReply {
     let id = note.number_at("/id").map(|id| format!("#note_{id}")).unwrap_or_default();
     CommentReply {
         author: account(note, "/author"),
-        // The account itself says that it is a bot.
+        // Whether the account is a bot, only the account itself shows.
         is_person: note["author"]["state"] == "active",
         body: note["body"].as_str().unwrap_or_default().to_owned(),
         link: format!("{}{id}", pull.url),
@@ -51,7 +51,7 @@ fn reply(pull: &PullRequest, note: &Value, root: &Value) -> CommentReply {
     }
 }
 
-/// Returns when the head was pushed: GitLab keeps a version of the merge request for each push.
+/// Returns the time when the head was pushed: GitLab has a version of the merge request for each push.
 pub(in crate::forge) async fn pushed(
     forge: &Forge,
     pull: &PullRequest,
@@ -63,8 +63,8 @@ pub(in crate::forge) async fn pushed(
     Ok(newest.and_then(|v| moment(&v["created_at"])))
 }
 
-/// Finds the authors of the change. GitLab's commits name mail addresses and no accounts: an address counts as known if
-/// GitLab made it for an account, or if exactly one account shows it in public.
+/// Finds the authors of the change. GitLab's commits have email addresses and no accounts. An address is known if
+/// GitLab created it for an account, or if exactly one account has it as its public address.
 pub(in crate::forge) async fn authors(
     forge: &Forge,
     pull: &PullRequest,
@@ -100,18 +100,18 @@ pub(in crate::forge) async fn authors(
     Ok(out)
 }
 
-/// Returns the addresses of author, committer and co-authors of a commit; `None`: one of them cannot be read.
+/// Returns the addresses of author, committer and co-authors of a commit, or `None` if one of them is invalid.
 fn written_by(commit: &Value) -> Option<Vec<String>> {
     let message = commit["message"].as_str().filter(|m| m.len() < MOST_OF_A_TEXT)?;
     let mut out = co_authors(message)?;
     for pointer in ["/author_email", "/committer_email"] {
-        // In brackets as in a trailer.
+        // In angle brackets, as in a trailer.
         out.push(address_in(&format!("<{}>", commit.name_at(pointer)))?);
     }
     Some(out)
 }
 
-/// Finds the account that an address belongs to; `None`: nothing says so.
+/// Finds the account of an address, or `None` if it is unknown.
 async fn account_of(forge: &Forge, address: &str, limits: &Limits<'_>) -> Result<Option<Account>, Failure> {
     let host = forge.site.host.name();
     let private = address.strip_suffix(&format!("@users.noreply.{}", host.split(':').next().unwrap_or_default()));
@@ -127,7 +127,7 @@ async fn account_of(forge: &Forge, address: &str, limits: &Limits<'_>) -> Result
     Ok(is_its.then(|| Account { id, name: user.name_at("/username") }))
 }
 
-/// Returns the rights of an account: its effective access level in the project, through groups too.
+/// Returns the rights of an account: its effective access level in the project, including groups.
 pub(in crate::forge) async fn rights(forge: &Forge, account: &Account, limits: &Limits<'_>) -> Result<Rights, Failure> {
     let member = match forge.client.get(&parts(&path(forge, &["members", "all", &account.id])), &[], limits).await {
         Err(failure) if failure.status == Some(404) => {

@@ -1,4 +1,4 @@
-//! What is written to GitLab: discussions on lines, a note for the summary, a commit status.
+//! Writes to GitLab: discussions on lines, a note for the summary, a commit status.
 
 use super::{JOB_VARIABLE, is_of_job, pages, parts, path, path_of};
 use crate::diff::ObjectId;
@@ -10,14 +10,14 @@ use crate::git;
 use crate::http::{Cause, Failure, Limits, Method};
 use serde_json::{Value, json};
 
-/// Discussions of a merge request that are looked through.
+/// Discussions of a merge request that are read, at most.
 pub(super) const MOST: usize = 3000;
-/// Characters of a status' description.
+/// Characters of a status description, at most.
 const MOST_OF_A_STATUS: usize = 255;
-/// What the description of a review begins with that is not complete: GitLab has one word for that and for a block.
+/// Prefix of the description of an incomplete review's status: GitLab has the same state for incomplete and blocked.
 const INCOMPLETE: &str = "incomplete";
 
-/// Refuses a token that can write nothing at all.
+/// Rejects a token that has no write access.
 pub(in crate::forge) fn may_write(forge: &Forge) -> Result<(), Failure> {
     if !is_of_job(forge) {
         return Ok(());
@@ -27,20 +27,19 @@ pub(in crate::forge) fn may_write(forge: &Forge) -> Result<(), Failure> {
     Err(Failure::new(Cause::Setup, message).hint(hint))
 }
 
-/// Finds out who the token belongs to. A project's or group's token has an account of its own.
+/// Returns the account of the token. The token of a project or group has an account of its own.
 pub(in crate::forge) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
     let user = forge.client.get(&["user"], &[], limits).await?;
     Ok(Account { id: user.number_at("/id")?.to_string(), name: user.name_at("/username") })
 }
 
-/// Reads an account; empty where there is none.
+/// Reads an account; empty if there is none.
 pub(super) fn account(of: &Value, pointer: &str) -> Account {
     let id = of.number_at(&format!("{pointer}/id")).map(|id| id.to_string()).unwrap_or_default();
     Account { id, name: of.name_at(&format!("{pointer}/username")) }
 }
 
-/// Lists the notes that begin a discussion: those on lines and those below the merge request. `false`: there are
-/// more.
+/// Lists the first notes of discussions, on lines and below the merge request. The flag is false if there are more.
 pub(in crate::forge) async fn comments(
     forge: &Forge,
     pull: &PullRequest,
@@ -49,7 +48,7 @@ pub(in crate::forge) async fn comments(
     let pages = pages(forge, &discussions(forge, pull, &[]), &[], MOST, limits).await?;
     let mut out = Vec::new();
     for discussion in &pages.items {
-        // What GitLab itself notes down says who did something, not who wrote it.
+        // System notes name the account that did something, and are not written by it.
         let Some(note) = discussion["notes"].get(0).filter(|note| note["system"] != true) else { continue };
         out.push(Comment {
             id: note.number_at("/id")?.to_string(),
@@ -65,8 +64,8 @@ pub(in crate::forge) async fn comments(
     Ok((out, !pages.more))
 }
 
-/// Reads where a note stands. GitLab follows its line from push to push; once that is changed, its place stays one in
-/// the diff of an older head. Suggestions count from the last line, so the first one says nothing.
+/// Reads the position of a note. GitLab tracks its line across pushes. Once the line is changed, the position stays in
+/// the diff of an older head. Suggestions count from the last line, so the first line is unknown.
 fn place(note: &Value, head: ObjectId) -> Place {
     let Some(position) = note.get("position").filter(|p| p.is_object()) else { return Place::Untold };
     if !position.id_at("/head_sha").is_ok_and(|id| id == head) {
@@ -85,11 +84,11 @@ pub(super) fn below(forge: &Forge, pull: &PullRequest, kind: &str, rest: &[&str]
     path(forge, &[&["merge_requests", &number, kind], rest].concat())
 }
 
-/// Reads the merge request as it is now.
+/// Reads the current merge request.
 ///
 /// # Errors
 ///
-/// Also where its head is not the one that was reviewed.
+/// Also fails if its head is not the one that was reviewed.
 async fn current(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Result<Value, Failure> {
     let path = path(forge, &["merge_requests", &pull.number.to_string()]);
     let current = forge.client.get(&parts(&path), &[], limits).await?;
@@ -119,21 +118,21 @@ pub(in crate::forge) async fn add(forge: &Forge, pull: &PullRequest, inline: &[I
     added
 }
 
-/// Returns true if GitLab does not know the line that a note is about: `Note {:line_code=>["can't be blank", …]}`,
+/// Returns true if GitLab does not know the line of a note: `Note {:line_code=>["can't be blank", …]}`,
 /// `position[new_line] is invalid`.
 fn has_no_place(failure: &Failure) -> bool {
     let said = failure.message.as_str();
     matches!(failure.status, Some(400 | 422)) && ["line_code", "position"].iter().any(|word| said.contains(word))
 }
 
-/// Says where a discussion stands in the diff: at its last line, and how far up it goes.
+/// Returns the position of a discussion in the diff: its last line, and its range if it has several lines.
 fn position(spot: &Spot, refs: &Value) -> Value {
     let mut position = json!({
         "position_type": "text",
         "base_sha": refs["base_sha"],
         "start_sha": refs["start_sha"],
         "head_sha": refs["head_sha"],
-        // GitLab wants both, also of a file that is new.
+        // GitLab requires both paths, also for a new file.
         "old_path": spot.old_path.as_ref().unwrap_or(&spot.path),
         "new_path": spot.path,
         "new_line": spot.last.new,
@@ -149,11 +148,11 @@ fn position(spot: &Spot, refs: &Value) -> Value {
     position
 }
 
-/// Names a line as the page of a diff does: the file's hash, and the lines of both sides.
+/// Formats a line like the page of a diff: the file's hash, and the line numbers of both sides.
 fn end(spot: &Spot, at: At, file: &str) -> Value {
     let old = match at.old {
         Some(old) => old,
-        // A file that is new begins with no line; elsewhere it is the line that comes next.
+        // The old line is 0 for a new file, and otherwise the following old line.
         None if spot.old_path.is_none() => 0,
         None => at.behind + 1,
     };
@@ -181,7 +180,7 @@ pub(in crate::forge) async fn edit(
     forge.client.change(Method::PUT, &parts(&path), &json!({ "body": body }), limits).await.map(drop)
 }
 
-/// Resolves a discussion, or opens it again. GitLab asks for the role Developer, or for the author of the change.
+/// Resolves a discussion, or reopens it. GitLab requires the role Developer, or the author of the change.
 pub(in crate::forge) async fn resolve(
     forge: &Forge,
     pull: &PullRequest,
@@ -193,7 +192,7 @@ pub(in crate::forge) async fn resolve(
     forge.client.change(Method::PUT, &parts(&path), &json!({ "resolved": resolved }), limits).await.map(drop)
 }
 
-/// Writes the summary below the merge request: a note, which nobody has to resolve.
+/// Writes the summary below the merge request, as a note, which does not need to be resolved.
 pub(in crate::forge) async fn summarize(
     forge: &Forge,
     pull: &PullRequest,
@@ -204,17 +203,17 @@ pub(in crate::forge) async fn summarize(
     forge.client.make(&parts(&path), &json!({ "body": body }), limits).await.map(drop)
 }
 
-/// Where the status of a head belongs.
+/// The project and pipeline of a head's status.
 #[derive(Debug, PartialEq, Eq)]
 struct Home {
-    /// The number of the project that has the branch, or runs its pipeline.
+    /// Number of the project that has the branch, or runs its pipeline.
     project: String,
-    /// The pipeline of the head, if there is one.
+    /// Pipeline of the head, if there is one.
     pipeline: Option<u64>,
 }
 
 impl Home {
-    /// Reads it off a merge request: GitLab wants the commit of the source branch, which may lie in a fork.
+    /// Reads it from a merge request: the commit must be in the project of the source branch, which may be a fork.
     fn of(current: &Value, head: ObjectId) -> Result<Self, Failure> {
         let pipeline = &current["head_pipeline"];
         if pipeline.id_at("/sha").is_ok_and(|id| id == head)
@@ -226,7 +225,7 @@ impl Home {
     }
 }
 
-/// Returns the newest status of the head under a name, with who set it.
+/// Returns the newest status of the head under a name, with its author.
 pub(in crate::forge) async fn newest_status(
     forge: &Forge,
     pull: &PullRequest,
@@ -236,7 +235,7 @@ pub(in crate::forge) async fn newest_status(
     let place = Home::of(&current(forge, pull, limits).await?, pull.head.id)?;
     let path = path_of(&place.project, &["repository", "commits", &pull.head.id.to_string(), "statuses"]);
     let pages = pages(forge, &path, &[("name", context)], MOST, limits).await?;
-    // Each pipeline has its own.
+    // Each pipeline has a status of its own.
     let is_there = |s: &Value| match (place.pipeline, s["pipeline_id"].as_u64()) {
         (Some(here), Some(there)) => here == there,
         _ => true,
@@ -274,11 +273,11 @@ pub(in crate::forge) async fn set_status(
         None => body["ref"] = json!(pull.head.name),
     }
     let path = path_of(&place.project, &["statuses", &pull.head.id.to_string()]);
-    // Set twice, it is the same status once more.
+    // Setting it twice updates the same status.
     let path = parts(&path);
     let set = || forge.client.change(Method::POST, &path, &body, limits);
     match set().await {
-        // Another one was just being set; GitLab has waited for that and asks to come again.
+        // GitLab waited for a concurrent request to set a status, and asks to retry.
         Err(failure) if failure.status == Some(409) => set().await.map(drop),
         done => done.map(drop),
     }
@@ -301,7 +300,7 @@ mod tests {
         Spot { path: "a/new.rs".to_owned(), old_path, first, last, whole: true }
     }
 
-    /// Of `a/new.rs`.
+    /// Hash of `a/new.rs`.
     const FILE: &str = "6fa54a609a189d00a165e3896a65f904b4a013fe";
 
     #[test]
@@ -313,10 +312,10 @@ mod tests {
                 "old_path": old, "new_path": "a/new.rs", "new_line": line,
             })
         };
-        // An added line has no old one.
+        // An added line has no old number.
         let added = at(11, None, 11);
         assert_eq!(position(&spot(Some("old.rs"), added, added), &refs), common("old.rs", 11));
-        // A line that was there has both.
+        // An unchanged line has both numbers.
         let kept = at(13, Some(12), 12);
         let mut expected = common("old.rs", 13);
         expected["old_line"] = json!(12);
@@ -327,7 +326,7 @@ mod tests {
             "end": { "line_code": format!("{FILE}_12_13"), "new_line": 13, "old_line": 12 },
         });
         assert_eq!(position(&spot(Some("old.rs"), added, kept), &refs), expected);
-        // A file that is new.
+        // A new file.
         let mut expected = common("a/new.rs", 2);
         expected["line_range"] = json!({
             "start": { "line_code": format!("{FILE}_0_1"), "type": "new", "new_line": 1 },
@@ -361,7 +360,7 @@ mod tests {
         assert_eq!(place(json!(null)), ("5".to_owned(), None));
         let own = json!({ "id": 9, "project_id": 4, "sha": "1".repeat(40) });
         assert_eq!(place(own), ("4".to_owned(), Some(9)));
-        // That of the result of the merge is about another commit.
+        // The pipeline of a merge result is about another commit.
         assert_eq!(place(json!({ "id": 9, "project_id": 4, "sha": "2".repeat(40) })), ("5".to_owned(), None));
         assert!(Home::of(&json!({ "source_project_id": null }), head).is_err());
     }

@@ -1,4 +1,4 @@
-//! Plans, from reviews and comments that are made up.
+//! Tests of plans, with generated reviews and comments.
 
 use super::{Account, Comment, MOST_INLINE, Parts, Place, Plan, Selection, Situation, plan};
 use crate::finding::{Category, Decision, Disposition, Finding, Severity, Waiver};
@@ -20,7 +20,7 @@ fn review(findings: Vec<Finding>) -> Review {
     Review { findings, ..sample::clean() }
 }
 
-/// A new file of many lines.
+/// Returns the lines of a new file.
 fn lines() -> Lines {
     let mut text = format!(
         "diff --git a/new.rs b/new.rs\nnew file mode 100644\n--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1,{MANY} @@\n"
@@ -52,19 +52,19 @@ fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situatio
     plan(&now)
 }
 
-/// A comment of ours about a finding that is not in the review.
+/// Returns an own comment about a finding that is not in the review.
 fn old(by: By) -> Comment {
     let about = About::Finding { fingerprint: "ab".repeat(16), by, ended: false };
     let body = Mark::of(about, "old").sign("old", Form::Html);
     Comment { id: "1".to_owned(), author: me(), body, is_inline: true, ..Comment::default() }
 }
 
-/// Where a comment stands that was put somewhere.
+/// Returns the position of a comment that was written on a spot.
 fn stands(spot: &super::Spot) -> Place {
     Place::Lines { path: spot.path.clone(), first: Some(spot.first.new), last: spot.last.new }
 }
 
-/// What is there after a plan was carried out.
+/// Returns the comments that exist after a plan was carried out.
 fn done(plan: &Plan) -> Vec<Comment> {
     let comment = |(i, inline): (usize, &super::Inline)| Comment {
         id: i.to_string(),
@@ -85,7 +85,7 @@ fn the_worst_findings_get_the_comments() {
     let first = planned(&review, &[], |_| {});
     assert_eq!((first.inline.len(), first.beyond), (MOST_INLINE, MANY as usize - MOST_INLINE));
     assert_eq!(first.inline[0].spot.last.new, MANY);
-    // Those that are there count.
+    // Existing comments count.
     let second = planned(&review, &done(&first), |_| {});
     assert_eq!((second.inline.len(), second.edits.len(), second.beyond), (0, 0, MANY as usize - MOST_INLINE));
 }
@@ -166,7 +166,7 @@ fn a_review_of_a_part_moves_no_comment_on_lines_that_it_does_not_know() {
     let none: &'static Lines = Box::leak(Box::default());
     let of_a_part = planned(&review, &there, |now| (now.whole, now.lines) = (false, none));
     assert_eq!(of_a_part, Plan::default());
-    // The page of the whole change does not show them any more.
+    // The page of the whole change does not show them any longer.
     let plan = planned(&review, &there, |now| now.lines = none);
     assert_eq!((plan.inline.len(), plan.edits.len(), plan.beyond), (0, 1, 1));
     assert!(plan.edits[0].ends && plan.edits[0].body.contains("on other lines"));
@@ -206,12 +206,12 @@ fn only_accepted_findings_are_published_once_some_were_decided() {
     assert_eq!(fresh.inline.iter().map(|i| i.spot.last.new).collect::<Vec<_>>(), [1]);
     let summary = fresh.summary.unwrap();
     assert!(summary.contains("Findings not listed: 1 without a decision, 1 rejected or deferred."), "{summary}");
-    // What was written about the one without a decision stays as it is.
+    // The comment about the finding without a decision is unchanged.
     let later = selected(&review, &there, &selection);
     assert_eq!((later.inline.len(), later.edits.len()), (0, 1));
     assert!(later.edits[0].ends && later.edits[0].resolve == Some(true));
     assert!(later.edits[0].body.starts_with("**Rejected:** still found at "), "{}", later.edits[0].body);
-    // With all, only the rejected one is left out.
+    // Without `accepted_only`, only the rejected finding is left out.
     selection.accepted_only = false;
     assert_eq!(selected(&review, &[], &selection).inline.len(), 2);
 }

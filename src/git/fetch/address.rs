@@ -99,9 +99,9 @@ impl Address {
 }
 
 impl Address {
-    /// Returns true if what is for an address counts for this one, as git takes `http.<address>.…`: the same scheme, host
-    /// and port, and a path that begins with whole names. Of ssh nobody knows what the operator's `url.….insteadOf`
-    /// makes of it, so git has to match.
+    /// Returns true if a setting for `url` applies to this address, as git matches `http.<address>.…`: same scheme,
+    /// host and port, and a path that begins with the same components. For ssh, the operator's `url.….insteadOf` may
+    /// rewrite the address, so git has to match.
     pub(super) fn is_below(&self, url: &str) -> bool {
         match self.scheme {
             Scheme::Ssh => true,
@@ -117,7 +117,7 @@ impl Address {
     }
 }
 
-/// Takes a web address apart: scheme, host and port in one spelling; and the path.
+/// Splits a web address into scheme, host and port in normal form, and the path.
 fn parts(url: &str) -> Option<((String, String, u16), &str)> {
     let (scheme, rest) = url.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(a.basic.unwrap(), format!("Authorization: Basic {plain}"));
         let said = without_password(&format!("fatal: 'https://me:{word}@h.example/a' and http://x@y/ fail"));
         assert_eq!(said, "fatal: 'https://h.example/a' and http://y/ fail");
-        // A name alone is for a credential helper to complete.
+        // A user name without a password is for a credential helper.
         assert_eq!(parse("https://me@h.example/a").unwrap().url, "https://me@h.example/a");
     }
 }

@@ -1,4 +1,4 @@
-//! The private folder that a fetch works in: a repository of its own beside the user's, gone when the fetch is.
+//! The private folder of a fetch: a repository separate from the user's, removed after the fetch.
 
 use crate::error::{Error, Result};
 use crate::shell;
@@ -6,17 +6,17 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The folder in `.git` that holds the private ones.
+/// Name of the folder in `.git` that contains the private ones.
 const ROOT: &str = "claude-reviewer";
-/// Names that are tried.
+/// Random names that are tried, at most.
 const TRIES: usize = 16;
 
-/// A private folder. Removed when it is dropped; if the process dies before, by the next fetch.
+/// A private folder. Removed on drop; if the process dies before, by the next fetch.
 #[derive(Debug)]
 pub(super) struct Place {
     root: PathBuf,
     dir: PathBuf,
-    /// Locked as long as the process lives, whatever ends it.
+    /// Path of a file that is locked while the process lives, however it ends.
     lock: PathBuf,
     _held: File,
 }
@@ -80,12 +80,12 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         remove(&self.dir, &self.lock);
-        // Others may still have theirs in it.
+        // Fails if folders of other processes are in it.
         let _ = fs::remove_dir(&self.root);
     }
 }
 
-/// Removes what dead processes left.
+/// Removes the folders of dead processes.
 fn sweep(root: &Path) {
     let Ok(entries) = fs::read_dir(root) else { return };
     for lock in entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "lock")) {
@@ -99,7 +99,7 @@ fn sweep(root: &Path) {
     }
 }
 
-/// The lock goes last: while it is there, the folder is found again.
+/// Removes the lock last: the next sweep finds a folder only by its lock.
 fn remove(dir: &Path, lock: &Path) {
     let gone = fs::remove_dir_all(dir);
     if gone.is_ok() || !dir.exists() {

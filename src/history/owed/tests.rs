@@ -1,11 +1,11 @@
-//! What a session owes an answer to after its rounds.
+//! Tests of the unresolved findings of a session.
 
 use super::*;
 use crate::report::{json, sample};
 use crate::wire::Severity;
 use serde_json::json;
 
-/// A finding: `F1` of a rule, or of a model where the name of the rule begins with `ai-`.
+/// Returns a finding: `F1` of a rule, or of a model if the name of the rule begins with `ai-`.
 fn finding(rule: &str, blocking: bool) -> Finding {
     let origin = if rule.starts_with("ai-") { "m" } else { "rules" };
     serde_json::from_value(json!({
@@ -36,7 +36,7 @@ fn round(number: u32, policy: &str, findings: Vec<Finding>, states: &[(State, &s
     (report, Since { entries: states.iter().map(entry).collect(), ..Since::default() })
 }
 
-/// The names of what is owed, with where it stands.
+/// Returns the names of unresolved findings, with their state.
 fn left(rounds: &[(Report, Since)]) -> Vec<String> {
     let told: Vec<_> = rounds.iter().map(|(report, since)| Told { report, since: Some(since) }).collect();
     let place = |o: &Owed<'_>| match o.now {
@@ -66,11 +66,11 @@ fn what_another_policy_lets_through_is_owed_and_what_was_answered_is_not() {
         };
         for state in [StillThere, Moved] {
             assert_eq!(left(&second("q", state, &|_| ())), [format!("{through}: let through")]);
-            // The policy is the one under which it blocked: the code, or who found it, says another thing.
+            // Under the policy under which it blocked, the code or the severity changed.
             assert_eq!(left(&second("p", state, &|_| ())), [""; 0]);
             assert_eq!(left(&second("q", state, &|f| f.blocking = true)), [""; 0], "it blocks");
             for (how, answer) in answers {
-                // A model's doubt takes nothing from what a rule found.
+                // A model's dispute does not affect a rule's finding.
                 let stands = rule == "eval-call" && how == "disputed";
                 let left = left(&second("q", state, &answer));
                 assert_eq!(left.len(), usize::from(stands), "{rule} {how}: {left:?}");

@@ -30,7 +30,7 @@ struct Case {
     earlier: Vec<Review>,
     since: Option<Since>,
     again: Vec<Again>,
-    /// A backend could not be reached.
+    /// Whether a backend is unreachable.
     unreachable: bool,
     pull: Option<&'static str>,
 }
@@ -58,7 +58,7 @@ fn first(report: &Report) -> Advice {
     Case::default().of(report)
 }
 
-/// The advice where a backend could not be reached.
+/// Returns the advice if a backend is unreachable.
 fn unreachable(report: &Report) -> Advice {
     Case { unreachable: true, ..Case::default() }.of(report)
 }

@@ -1,4 +1,4 @@
-//! Whether two findings of different rounds are one.
+//! Decides whether two findings of different rounds are the same.
 
 use super::pair::Spans;
 use crate::finding::Origin;
@@ -7,21 +7,21 @@ use crate::wire::Finding;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-/// The share of words that two titles have in common, in percent, from which on they speak of the same.
+/// Percentage of common words from which two titles are about the same issue.
 const LIKE: usize = 50;
 
-/// Returns true if a rule found it.
+/// Returns true if a rule reported it.
 pub(super) fn is_rule(f: &Finding) -> bool {
     f.origin == Origin::Rules.name()
 }
 
-/// Returns where the lines of an earlier finding are now; `None`: it has no lines.
+/// Returns the current position of an earlier finding's lines, or `None` if it has no lines.
 pub(super) fn place(f: &Finding, alignment: &Alignment) -> Option<Place> {
     let (file, line) = (f.file.as_deref()?, f.line?);
     Some(alignment.place(f.commit.as_deref(), file, line, f.end_line.unwrap_or(line)))
 }
 
-/// Returns the lines of a finding, the end excluded.
+/// Returns the lines of a finding, end excluded.
 pub(super) fn lines(f: &Finding) -> Option<Range<u32>> {
     let line = f.line?;
     Some(line..f.end_line.unwrap_or(line).max(line).saturating_add(1))
@@ -32,20 +32,20 @@ pub(super) fn overlap(a: &Range<u32>, b: &Range<u32>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Returns true if two findings quote the same under the same rule: what a fingerprint is made of, without its place.
+/// Returns true if two findings have the same quote and rule: the input of a fingerprint except the position.
 pub(super) fn has_same_text(a: &Finding, b: &Finding) -> bool {
     let same = a.quote == b.quote || a.quote.split_whitespace().eq(b.quote.split_whitespace());
     a.rule_id == b.rule_id && is_rule(a) == is_rule(b) && same
 }
 
-/// Returns what [`has_same_text`] compares, as one value.
+/// Returns the input of [`has_same_text`] as one key.
 pub(super) fn text_key(f: &Finding) -> String {
     let words: Vec<_> = f.quote.split_whitespace().collect();
     format!("{} {} {}", is_rule(f), f.rule_id, words.join(" "))
 }
 
-/// Returns true if two findings speak of the same trouble, in whatever words; `like`: how many of their titles' they
-/// share.
+/// Returns true if two findings are about the same issue, even in other words. `like` is the percentage of common words
+/// in their titles.
 pub(super) fn is_same_trouble(a: &Finding, b: &Finding, like: usize) -> bool {
     if is_rule(a) != is_rule(b) || a.rule_id != b.rule_id {
         return false;
@@ -55,18 +55,18 @@ pub(super) fn is_same_trouble(a: &Finding, b: &Finding, like: usize) -> bool {
     is_rule(a) || same_cwe || same_rule || like >= LIKE
 }
 
-/// Returns the words of a title that say something.
+/// Returns the significant words of a title.
 pub(super) fn title_words(f: &Finding) -> BTreeSet<String> {
     let words = f.title.split(|c: char| !c.is_alphanumeric() && c != '_');
     words.filter(|w| w.chars().count() > 2).map(str::to_lowercase).collect()
 }
 
-/// Returns how many words two titles share, in percent.
+/// Returns the percentage of common words in two titles.
 pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
     a.intersection(b).count() * 200 / (a.len() + b.len()).max(1)
 }
 
-/// The findings of an earlier round, by what they are known again.
+/// The findings of an earlier round, indexed for matching.
 #[derive(Debug)]
 pub(super) struct Known {
     print: HashMap<String, Vec<usize>>,
@@ -89,7 +89,7 @@ impl Known {
         Self { print, text, places: places.into_iter().map(|(file, all)| (file, Spans::new(all))).collect() }
     }
 
-    /// Returns those that may be one of the new round, in order: see [`is_same`].
+    /// Returns the candidates for a finding of the new round, in order: see [`is_same`].
     pub(super) fn like(&self, now: &Finding) -> Vec<usize> {
         let mut out: Vec<usize> = self.print.get(&now.fingerprint).into_iter().flatten().copied().collect();
         out.extend(self.text.get(&(now.file.clone(), text_key(now))).into_iter().flatten());
@@ -101,12 +101,12 @@ impl Known {
     }
 }
 
-/// Returns the path that a file of an earlier finding has now.
+/// Returns the current path of an earlier finding's file.
 fn path(f: &Finding, alignment: &Alignment) -> Option<String> {
     f.file.as_deref().and_then(|p| alignment.path(f.commit.as_deref(), p)).map(str::to_owned)
 }
 
-/// Returns true if a finding of the new round is one of an earlier round, wherever it stands.
+/// Returns true if a finding of the new round is the same as one of an earlier round, at any position.
 pub(super) fn is_same(now: &Finding, before: &Finding, alignment: &Alignment) -> bool {
     if now.fingerprint == before.fingerprint {
         return true;

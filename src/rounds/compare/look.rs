@@ -1,43 +1,44 @@
-//! What a change does not show: the files of the state under review that git was told not to look at, and what was not
-//! asked for.
+//! Reads files that a change does not show: files of the reviewed state that git is configured to ignore, and files
+//! outside of the request.
 
 use crate::wire::Finding;
 use std::fmt::Debug;
 
-/// The state under review, beside its change. Asked only about findings that are about to be called fixed.
+/// Access to the reviewed state outside of its change. Used only for findings that are about to be declared fixed.
 pub trait Look: Debug {
-    /// Returns true if a file belongs to what was asked for.
+    /// Returns true if the request includes a file.
     fn selects(&self, file: &str) -> bool;
 
-    /// Returns, as a patch with its secrets masked, the files that differ and do not belong to what was asked for.
+    /// Returns the changed files outside of the request, as a patch with secrets masked.
     fn left_out(&self) -> &[u8];
 
-    /// Reads a file, named as reports do. `is_shown`: the change has it, so that only another text than the change
-    /// shows tells something.
+    /// Reads a file by its name in reports. With `is_shown`, the change has the file, so that only a different content
+    /// is of interest.
     fn file(&self, file: &str, is_shown: bool) -> Aside;
 
-    /// Returns true if a finding is of a rule that finds exposed secrets.
+    /// Returns true if the rule of a finding detects exposed secrets.
     fn is_secret(&self, f: &Finding) -> bool;
 }
 
-/// A file that is beside the change.
+/// The content of a file that the change does not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Aside {
-    /// There is none, or the change tells all of it.
+    /// The file does not exist, or the change shows all of it.
     Nothing,
-    /// There is one that cannot be read, or is too much to read.
+    /// The file cannot be read, or is too large.
     Unreadable,
-    /// Secrets masked, as in the stored change. `base`: what it is without the change; empty where there is none.
+    /// Content with secrets masked, as in the stored change. `base` is the content without the change; empty if there
+    /// is none.
     Text { now: Vec<u8>, base: Vec<u8>, aside: Standing },
 }
 
-/// How a file comes to be there and not in the change.
+/// The reason why an existing file is not in the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Git was told on this machine alone not to look at it.
+    /// Git ignores it by configuration of this machine alone.
     Hidden,
-    /// It is in the worktree, and what is reviewed is the index.
+    /// It is in the worktree, and the index is under review.
     Unstaged,
-    /// A tracked `.gitignore` names it: whoever reads the change can see that.
+    /// A tracked `.gitignore` lists it, which is visible to reviewers.
     Ignored,
 }

@@ -1,4 +1,4 @@
-//! Which finding of the new round is which open one: the surest pairs first, each finding once.
+//! Matches findings of the new round with open ones: most certain pairs first, each finding once.
 
 use super::alike::{has_same_text, is_rule, is_same_trouble, lines, place, shared, text_key, title_words};
 use super::{Kept, Open, Place};
@@ -7,52 +7,52 @@ use crate::wire::stored::State;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-/// Findings of the new round that are weighed against one open one, in one step. Of more that fit, the nearest are.
+/// Findings of the new round that are compared with one open finding in one step, at most; the nearest take precedence.
 const MOST: usize = 64;
 
-/// The pairs.
+/// The matched findings.
 #[derive(Debug)]
 pub(super) struct Pairs {
-    /// By open finding: what it is now.
+    /// By open finding: index of the matching new one.
     now: Vec<Option<usize>>,
-    /// By finding of the new round: the open one, and what became of it.
+    /// By new finding: index of the matching open one, and its state.
     before: Vec<Option<(usize, State)>>,
 }
 
-/// An open finding with its place now.
+/// An open finding with its current position.
 struct Known<'c> {
     f: &'c Finding,
-    /// The file as it is called now.
+    /// Current path of the file.
     file: Option<&'c str>,
-    /// `None`: it has no lines.
+    /// `None` if it has no lines.
     place: Option<Place>,
     text: String,
     words: BTreeSet<String>,
 }
 
-/// Where one is looked for.
+/// The findings that one step compares.
 #[derive(Clone, Copy, Debug)]
 enum Reach {
-    /// With the same text, where its first line is now, or where it was.
+    /// Same text, at the current or the old first line.
     Line,
-    /// On the lines that it has now.
+    /// On its current lines.
     Over,
-    /// Of its file as a whole.
+    /// About the same whole file.
     Whole,
-    /// With the same text in its file, or the same fingerprint.
+    /// Same text in its file, or same fingerprint.
     Text,
-    /// Anywhere, with the same text.
+    /// Same text anywhere.
     Anywhere,
 }
 
-/// The findings of the new round, with what of them is compared again and again.
+/// The findings of the new round, with values for repeated comparisons.
 struct Fresh<'n> {
     all: &'n [Finding],
     words: Vec<BTreeSet<String>>,
     text: Vec<String>,
 }
 
-/// Those of them that are no open one yet, by what they are looked for in one step.
+/// The unmatched findings of the new round, indexed for one step.
 #[derive(Default)]
 struct Index<'n> {
     over: HashMap<&'n str, Spans>,
@@ -60,15 +60,15 @@ struct Index<'n> {
     print: HashMap<&'n str, Vec<usize>>,
 }
 
-/// Of what is looked for: the file, the line, and the text or the rule.
+/// A key of the index: the file, the line, and the text or the rule.
 type Key<'n> = (Option<&'n str>, Option<u32>, &'n str);
 
-/// Ranges of lines, to ask which of them share a line with another one.
+/// Ranges of lines, indexed for overlap queries.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
-    /// In the order of their starts: start, end, whose it is.
+    /// Ordered by start: start, end, owner.
     all: Vec<(u32, u32, usize)>,
-    /// The greatest end of those up to each.
+    /// Maximum end of all ranges up to each.
     reach: Vec<u32>,
 }
 
@@ -84,7 +84,7 @@ impl Spans {
         Self { all, reach }
     }
 
-    /// Returns whose range shares a line with this one.
+    /// Returns the owners of ranges that share a line with this one.
     pub(super) fn touching(&self, lines: &Range<u32>) -> impl Iterator<Item = usize> {
         let from = lines.start;
         let near = self.all.partition_point(|(start, ..)| *start < lines.end);
@@ -121,7 +121,7 @@ impl<'n> Index<'n> {
         out
     }
 
-    /// Returns what may be an open finding, the `nth` of those with its text.
+    /// Returns the candidates for an open finding, the `nth` with its text.
     fn reached(&self, fresh: &Fresh<'_>, k: &Known<'_>, reach: Reach, nth: usize) -> Vec<usize> {
         let found = |key: Key<'_>| self.group.get(&key).map_or_else(Vec::new, |all| round(all, nth));
         match reach {
@@ -155,7 +155,8 @@ impl<'n> Index<'n> {
     }
 }
 
-/// Returns as many as are weighed, from the `nth` on and around: so each of many that are alike has one of its own.
+/// Returns at most [`MOST`] candidates from the `nth` on, wrapping around, so that equal findings get different
+/// candidates.
 fn round(all: &[usize], nth: usize) -> Vec<usize> {
     if all.len() <= MOST {
         return all.to_vec();
@@ -169,13 +170,13 @@ impl Known<'_> {
         let f = open.finding;
         let alignment = &open.round.alignment;
         let path = f.file.as_deref().map(|p| alignment.path(f.commit.as_deref(), p).unwrap_or(p));
-        // Of a file that is deleted nothing is left to stand anywhere.
+        // A deleted file has no current position.
         let is_deleted = path.is_some_and(|p| alignment.is_deleted(p));
         let place = place(f, alignment).map(|place| if is_deleted { Place::Gone } else { place });
         Known { f, file: path, place, text: text_key(f), words: title_words(f) }
     }
 
-    /// Returns the line that it is on now, or was.
+    /// Returns its current first line, or else the old one.
     fn line(&self) -> u32 {
         match &self.place {
             Some(Place::At(spot)) => spot.lines.start,
@@ -187,7 +188,7 @@ impl Known<'_> {
         self.file == now.file.as_deref()
     }
 
-    /// Returns true if a finding stands on the lines that this one has now.
+    /// Returns true if a finding is on the current lines of this one.
     fn is_at(&self, now: &Finding, exactly: bool) -> bool {
         let (Some(Place::At(spot)), Some(lines)) = (&self.place, lines(now)) else { return false };
         let is_line =
@@ -195,7 +196,7 @@ impl Known<'_> {
         now.file.as_deref() == Some(spot.file.as_str()) && is_line
     }
 
-    /// Returns true if a finding stands on the lines that this one had, in a file that the change does not show.
+    /// Returns true if a finding is on the old lines of this one, in a file that the change does not show.
     fn is_beside(&self, now: &Finding) -> bool {
         let is_unknown = matches!(&self.place, Some(Place::Gone | Place::Unknown));
         is_unknown && self.f.file == now.file && self.f.line == now.line
@@ -207,37 +208,37 @@ impl Known<'_> {
 }
 
 impl Pairs {
-    /// Finds the pairs.
+    /// Computes the pairs.
     pub(super) fn of(open: &[Open<'_>], now: &[Finding]) -> Self {
         let known: Vec<Known<'_>> = open.iter().map(Known::of).collect();
         let fresh =
             Fresh { all: now, words: now.iter().map(title_words).collect(), text: now.iter().map(text_key).collect() };
         let mut out = Self { now: vec![None; open.len()], before: vec![None; now.len()] };
         use State::{Moved, StillThere};
-        // The same text on the same lines; or where it was, of what is beside the change.
+        // The same text on the same lines; or on the old lines, if the change does not show them.
         out.take(&known, &fresh, StillThere, Reach::Line, |k, n, like| {
             let is_there = k.kept() && k.is_at(n, true) || k.is_beside(n);
             (is_there && stands_for(k.f, n)).then_some(like)
         });
-        // The same text where its lines were replaced: only white space changed, or the like.
+        // The same text on replaced lines, for example after a change of white space.
         out.take(&known, &fresh, StillThere, Reach::Over, |k, n, like| {
             (k.is_at(n, false) && stands_for(k.f, n)).then_some(like)
         });
-        // The same fingerprint without lines: of a file, of the change.
+        // The same text without lines: about a file or the change.
         out.take(&known, &fresh, StillThere, Reach::Whole, |k, n, like| {
             let is_whole = k.f.line.is_none() && n.line.is_none() && k.is_in_file_of(n);
             (is_whole && stands_for(k.f, n) && is_same_trouble(k.f, n, like)).then_some(like)
         });
-        // Other words for the same unchanged lines.
+        // Other words about the same unchanged lines.
         out.take(&known, &fresh, StillThere, Reach::Over, |k, n, like| {
             let bonus = if k.f.rule_id == n.rule_id { 100 } else { 0 };
             (k.kept() && k.is_at(n, false) && is_as_grave(k.f, n)).then_some(bonus + like)
         });
-        // Lines that were changed and have the same trouble.
+        // Changed lines with the same issue.
         out.take(&known, &fresh, StillThere, Reach::Over, |k, n, like| {
             (k.is_at(n, false) && is_same_trouble(k.f, n, like) && is_as_grave(k.f, n)).then_some(like)
         });
-        // The same fingerprint, or text, further away: the nearest, and of many what is left of them in order.
+        // The same fingerprint or text further away: the nearest first, and equal ones in order.
         let moved = |k: &Known<'_>, n: &Finding| {
             let same = k.f.fingerprint == n.fingerprint || k.is_in_file_of(n) && has_same_text(k.f, n);
             same && is_as_grave(k.f, n) && k.f.line.is_some() && n.line.is_some()
@@ -253,8 +254,8 @@ impl Pairs {
         out
     }
 
-    /// Pairs what is left and fits, the highest score first; what is equal, in order. A score is given how alike the
-    /// titles are.
+    /// Matches unmatched findings, highest score first, and in order for equal scores. `score` gets the percentage of
+    /// common words in the titles.
     fn take(
         &mut self,
         known: &[Known<'_>],
@@ -263,7 +264,7 @@ impl Pairs {
         reach: Reach,
         score: impl Fn(&Known<'_>, &Finding, usize) -> Option<usize>,
     ) {
-        // Not everything with everything: there may be thousands.
+        // Comparing all pairs would be too slow for thousands of findings.
         let index = Index::of(fresh, reach, |i| self.before[i].is_none());
         let mut all = Vec::new();
         let mut seen: HashMap<&str, usize> = HashMap::new();
@@ -284,35 +285,35 @@ impl Pairs {
         }
     }
 
-    /// Returns the open finding that one of the new round was.
+    /// Returns the open finding that matches a new one.
     pub(super) fn before(&self, now: usize) -> Option<usize> {
         self.before.get(now).copied().flatten().map(|(o, _)| o)
     }
 
-    /// Returns what became of the open finding that one of the new round was; `None`: it was none.
+    /// Returns the state of the open finding that matches a new one, or `None` if none matches.
     pub(super) fn state(&self, now: usize) -> Option<State> {
         self.before.get(now).copied().flatten().map(|(_, state)| state)
     }
 
-    /// Returns the open findings that are not found any more.
+    /// Returns the open findings without a match.
     pub(super) fn left(&self) -> impl Iterator<Item = usize> {
         self.now.iter().enumerate().filter(|(_, n)| n.is_none()).map(|(o, _)| o)
     }
 }
 
-/// Returns true if one of the new round has the same text, and the weight, of an earlier one.
+/// Returns true if a new finding has the same text and at least the severity of an earlier one.
 fn stands_for(before: &Finding, now: &Finding) -> bool {
     has_same_text(before, now) && is_as_grave(before, now)
 }
 
-/// Returns true if one of the new round may stand for an earlier one: what a model calls a trifle now is not what
-/// blocked before, however much they quote the same line. What blocks no more because it was answered, explained or
-/// waived, is no trifle. A rule says the same of the same lines.
+/// Returns true if a new finding can replace an earlier one. A model's minor finding cannot replace one that blocked,
+/// even with the same quote. A finding that no longer blocks because it was explained or waived has its earlier
+/// severity. A rule's finding on the same lines is always the same.
 fn is_as_grave(before: &Finding, now: &Finding) -> bool {
     is_rule(now) || now.blocking || !before.blocking || now.severity as u8 <= before.severity as u8
 }
 
-/// Returns a score: the nearer the higher.
+/// Returns a score that is higher for nearer lines.
 fn near(k: &Known<'_>, n: &Finding) -> usize {
     let far = n.line.map_or(u32::MAX, |line| k.line().abs_diff(line));
     (u32::MAX - far) as usize

@@ -1,11 +1,11 @@
-//! Sessions of a few rounds, and what became of their findings.
+//! Tests of sessions with a few rounds, and the states of their findings.
 
 use super::super::sample::{change, claim, explains, report, rule, stored};
 use super::*;
 use crate::wire::{Failed, Severity, Skipped, SourceKind, Suppression, Waiver};
 use std::collections::HashMap;
 
-/// Lines with numbers; `with` puts lines behind some of them.
+/// Returns numbered lines; `with` adds lines after some of them.
 fn text(with: &[(u32, &str)]) -> String {
     let line = |n: u32| {
         let more: String = with.iter().filter(|(after, _)| *after == n).map(|(_, l)| format!("{l}\n")).collect();
@@ -14,7 +14,7 @@ fn text(with: &[(u32, &str)]) -> String {
     (1..40).map(line).collect()
 }
 
-/// What is beside the change: a test says so, or nothing is.
+/// Files outside of the change, set by a test.
 #[derive(Debug, Default)]
 struct Beside {
     narrowed: bool,
@@ -40,7 +40,7 @@ impl Look for Beside {
     }
 }
 
-/// A session: the texts of `a.rs`, round by round, with what was found in each.
+/// A session: the texts of `a.rs`, round by round, with the findings of each.
 struct Case {
     rounds: Vec<(String, Report, Option<Since>)>,
     response: Option<Response>,
@@ -50,13 +50,13 @@ struct Case {
 }
 
 impl Case {
-    /// The first round: `a.rs` with lines put in.
+    /// Returns the first round: `a.rs` with added lines.
     fn first(with: &[(u32, &str)], findings: Vec<Finding>) -> Self {
         let rounds = vec![(text(with), report(1, findings), None)];
         Self { rounds, response: None, same_base: true, beside: Beside::default(), cover: Cover::Whole }
     }
 
-    /// A further round, as it would be stored.
+    /// Adds a round, as it would be stored.
     fn then(mut self, with: &[(u32, &str)], findings: Vec<Finding>) -> Self {
         let (since, _, report) = self.compare(with, findings);
         self.rounds.push((text(with), report, Some(since)));
@@ -71,7 +71,7 @@ impl Case {
         self.compare_with(with, self.report(findings))
     }
 
-    /// Returns what became of everything, what was carried over, and the finished report.
+    /// Returns the states of all findings, the carried ones, and the finished report.
     fn compare_with(&self, with: &[(u32, &str)], mut now: Report) -> (Since, Vec<Finding>, Report) {
         let base = text(&[]);
         let source = |r: &mut Report| {
@@ -115,7 +115,7 @@ impl Case {
     }
 }
 
-/// Puts entries into short words: state, id before, id now.
+/// Formats entries: state, previous ID, current ID.
 fn told(since: &Since) -> Vec<String> {
     let id = |id: &Option<String>| id.clone().unwrap_or_else(|| "-".to_owned());
     let name = |e: &Entry| serde_json::to_string(&e.state).unwrap().trim_matches('"').to_owned();
@@ -193,7 +193,7 @@ fn a_claim_that_nobody_repeats_about_unchanged_code_is_carried_over() {
         assert_eq!((&carried[0].evidence, &carried[0].disputed), (&told, &None));
         assert_eq!(now.findings.len(), 1);
     }
-    // And again in the round after that, until its code changes.
+    // And again in the following round, until its code changes.
     let second = Case::first(BAD, vec![claim(21, "Off by one")]).then(BAD, vec![]);
     assert_eq!(told(&second.compare(BAD, vec![]).0), ["still_there F1 F1"]);
     assert_eq!(told(&second.compare(&[(20, "good")], vec![]).0), ["fixed F1 -"]);
@@ -215,7 +215,7 @@ fn what_the_coder_explained_is_carried_as_disputed() {
     let disputed: Vec<_> = carried.iter().map(|f| f.disputed.as_deref()).collect();
     let said = "not repeated after the explanation: the bound is inclusive here";
     assert_eq!(disputed, [Some(said), Some("not repeated after the explanation: it is used by the build"), None]);
-    // What is repeated stands, whatever was explained.
+    // A repeated finding remains, whatever was explained.
     let (_, carried, now) = case.compare(BAD, vec![claim(21, "Off by one")]);
     assert_eq!(carried.len(), 2);
     assert!(now.findings.iter().any(|f| f.line == Some(21) && f.disputed.is_none()));
@@ -242,7 +242,7 @@ fn nobody_looked_is_not_mended() {
     assert_eq!(with(&|r| r.coverage.skipped.push(skip("generated"))), ["unchecked F1 -", rule_says]);
     assert_eq!(with(&|r| r.coverage.skipped.push(skip("ignored"))), ["unchecked F1 -", "unchecked F2 -"]);
     assert_eq!(with(&|r| r.outcome = Outcome::Cancelled), ["unchecked F1 -", "unchecked F2 -"]);
-    // Carried over is only what was looked at.
+    // Only checked findings are carried over.
     let mut now = first.report(vec![rule("py-eval", 25)]);
     now.usage.clear();
     let (since, carried, _) = first.compare_with(BAD, now);
@@ -252,7 +252,7 @@ fn nobody_looked_is_not_mended() {
 #[test]
 fn what_was_not_looked_for_stays_open_until_somebody_does() {
     let mut case = Case::first(BAD, vec![claim(21, "Off by one")]);
-    // The second round was made without the backend.
+    // The second round was run without the backend.
     let mut now = case.report(vec![]);
     now.usage.clear();
     let (since, _, report) = case.compare_with(BAD, now);
@@ -275,11 +275,11 @@ fn a_rule_is_believed_and_never_carried() {
         told(&since).remove(0)
     };
     assert_eq!(gone(&[(20, "good")], &|_| {}), "fixed F1 -");
-    // The same code, and the rule is silent: it is off, or its file is.
+    // The code is the same, and the rule is silent: the rule or its file is disabled.
     assert_eq!(gone(BAD, &|_| {}), "unchecked F1 -");
     assert_eq!(gone(&[(3, "x"), (20, "bad")], &|_| {}), "fixed F1 -");
     assert_eq!(gone(&[(3, "x"), (20, "bad")], &|r| r.tool.rules_hash = "other".to_owned()), "unchecked F1 -");
-    // Set aside in the file or let through is still there.
+    // A suppressed or waived finding still exists.
     for set_aside in [
         Finding {
             suppressed: Some(Suppression { by: "inline".to_owned(), reason: "x".to_owned() }),
@@ -292,7 +292,7 @@ fn a_rule_is_believed_and_never_carried() {
     ] {
         assert_eq!(told(&first.compare(&[(19, "# off"), (20, "bad")], vec![set_aside]).0), ["still_there F1 F1"]);
     }
-    // Another rule at the same place is something else.
+    // Another rule at the same position is another finding.
     let (since, ..) = first.compare(&[(20, "good")], vec![rule("py-exec", 21)]);
     assert_eq!(told(&since), ["introduced_by_fix - F1", "fixed F1 -"]);
     // Another secret in its place is not.
@@ -305,7 +305,7 @@ fn a_rule_is_believed_and_never_carried() {
 fn equal_lines_are_told_apart_by_where_they_stand() {
     let twice = &[(10, "bad"), (30, "bad")][..];
     let first = Case::first(twice, vec![rule("py-eval", 11), rule("py-eval", 32)]);
-    // The first one was mended: the second one has its fingerprint now.
+    // The first one was fixed, so the second one has its fingerprint now.
     let (since, _, now) = first.compare(&[(10, "good"), (30, "bad")], vec![rule("py-eval", 32)]);
     assert_eq!(now.findings[0].fingerprint, first.rounds[0].1.findings[0].fingerprint);
     assert_eq!(told(&since), ["still_there F2 F1", "fixed F1 -"]);
@@ -313,7 +313,7 @@ fn equal_lines_are_told_apart_by_where_they_stand() {
     let more = &[(5, "bad"), (10, "bad"), (30, "bad")][..];
     let (since, ..) = first.compare(more, vec![rule("py-eval", 6), rule("py-eval", 12), rule("py-eval", 33)]);
     assert_eq!(told(&since), ["introduced_by_fix - F1", "still_there F1 F2", "still_there F2 F3"]);
-    // Two claims about one line stay two.
+    // Two claims about one line remain two.
     let first = Case::first(BAD, vec![claim(21, "Off by one"), claim(21, "Reads a freed buffer")]);
     let (since, ..) =
         first.compare(BAD, vec![claim(21, "A buffer is read after it was freed"), claim(21, "Bound off by one")]);
@@ -326,7 +326,7 @@ fn what_comes_back_is_reopened() {
     let (since, _, now) = case.compare(BAD, vec![claim(21, "Off by one")]);
     assert_eq!(told(&since), ["reopened F1 F1"]);
     assert_eq!((since.round, since.reopened), (2, 1));
-    // In other words, too; another trouble at the place is none that comes back, but it is told.
+    // Also in other words. Another issue at the position is not reopened, but it is reported.
     let (since, ..) = case.compare(BAD, vec![Finding { quote: "bad".to_owned(), ..claim(21, "Loop is off by one") }]);
     assert_eq!(told(&since), ["reopened F1 F1"]);
     let (since, _, other) = case.compare(&[(20, "worse")], vec![claim(21, "Reads a freed buffer")]);
@@ -364,7 +364,7 @@ fn findings_without_lines_are_compared_by_file_and_words() {
     let file = |title: &str| Finding { line: None, end_line: None, quote: String::new(), ..claim(1, title) };
     let whole = |title: &str| Finding { file: None, ..file(title) };
     let first = Case::first(BAD, vec![whole("No test for the limit"), file("The module has two purposes")]);
-    // Said again; not said again about what is as it was; not said again after something changed.
+    // Reported again; not reported again for unchanged code; not reported again after a change.
     let again = vec![whole("No test covers the limit"), file("The module has two purposes")];
     assert_eq!(told(&first.compare(BAD, again).0), ["still_there F1 F1", "still_there F2 F2"]);
     let (since, carried, _) = first.compare(BAD, vec![]);
@@ -375,7 +375,7 @@ fn findings_without_lines_are_compared_by_file_and_words() {
     assert_eq!(told(&first.compare(&[(20, "good")], vec![]).0), ["fixed F1 -", "fixed F2 -"]);
     let other = vec![whole("The changelog is missing")];
     assert_eq!(told(&first.compare(&[(20, "good")], other).0), ["new - F1", "fixed F1 -", "fixed F2 -"]);
-    // A rule says the same of the same: what is new came with the change.
+    // Rules are deterministic: a new finding came with the change.
     let lockfile = |id| Finding { file: None, line: None, end_line: None, ..rule(id, 1) };
     let first = Case::first(BAD, vec![]);
     assert_eq!(told(&first.compare(&[(20, "good")], vec![lockfile("drift")]).0), ["introduced_by_fix - F1"]);
@@ -386,13 +386,13 @@ fn findings_without_lines_are_compared_by_file_and_words() {
 fn what_left_the_change_is_mended_unless_only_a_part_was_asked_for() {
     let mut case = Case::first(BAD, vec![claim(21, "Off by one"), rule("py-eval", 21)]);
     let mut now = case.report(vec![]);
-    // Nothing is left to ask about.
+    // Nothing is left to review.
     now.usage.clear();
     now.outcome = Outcome::NothingToReview;
     assert_eq!(told(&case.compare_with(&[], now.clone()).0), ["fixed F1 -", "fixed F2 -"]);
     case.beside.narrowed = true;
     assert_eq!(told(&case.compare_with(&[], now.clone()).0), ["unchecked F1 -", "unchecked F2 -"]);
-    // From elsewhere, or of something else: that it is not there says nothing.
+    // From another base, or about another source: an absent finding proves nothing.
     case.beside.narrowed = false;
     for cover in [Cover::Nothing, Cover::Onward, Cover::Given] {
         case.cover = cover;
@@ -409,7 +409,7 @@ fn a_source_that_does_not_show_the_lines_mends_nothing() {
         case.cover = Cover::Nothing;
         assert_eq!(told(&case, with), ["unchecked F1 -", "unchecked F2 -"], "{with:?}");
     }
-    // It starts where the other ended: only what it replaces is mended.
+    // It starts where the other ended: only findings on replaced lines are fixed.
     case.cover = Cover::Onward;
     assert_eq!(told(&case, &[(20, "good")]), ["fixed F1 -", "fixed F2 -"]);
     assert_eq!(told(&case, &[(3, "x"), (20, "bad")]), ["still_there F1 F1", "unchecked F2 -"]);
@@ -431,7 +431,7 @@ fn severities_and_places_are_those_of_the_newest_report() {
 
 #[test]
 fn each_of_thousands_of_findings_is_found_again() {
-    // Every line is one that a rule flags, in each of two rounds, in many files.
+    // A rule reports every line, in each of two rounds, in many files.
     let many = |shift: u32| -> Vec<Finding> {
         let of = |n: u32| Finding {
             file: Some(format!("f{}.rs", n % 20)),
@@ -447,7 +447,7 @@ fn each_of_thousands_of_findings_is_found_again() {
 
 #[test]
 fn each_of_thousands_of_findings_of_one_file_is_found_again() {
-    // Every other one has a text of its own; the rest are all alike. With each weighed against each, minutes.
+    // Every other finding has its own text; the others are equal. Comparing all pairs would take minutes.
     let many = |shift: u32| -> Vec<Finding> {
         let of = |n: u32| Finding {
             file: Some("f.rs".to_owned()),
@@ -520,7 +520,7 @@ fn what_was_found_in_a_file_that_has_no_changed_line_left_is_gone() {
         (now, Cover::Whole, State::Fixed),
         (now, Cover::Onward, State::Unchecked),
         (Current { look: &narrowed, ..now }, Cover::Whole, State::Unchecked),
-        // Too large to be kept: its lines are there, and nobody knows which.
+        // Too large to be stored: its lines exist, but are unknown.
         (
             Current { change: Side { left_out: &["a.rs".to_owned()], ..now.change }, ..now },
             Cover::Whole,
@@ -535,7 +535,7 @@ fn what_was_found_in_a_file_that_has_no_changed_line_left_is_gone() {
 #[test]
 fn an_id_in_an_answer_names_no_finding_of_an_earlier_round() {
     let mut case = Case::first(BAD, vec![claim(21, "Off by one")]);
-    // Nobody is asked: the claim is unchecked, and its id is that of another finding now.
+    // No backend is used: the claim is unchecked, and another finding has its ID now.
     let silent = Report { usage: Vec::new(), ..case.report(vec![rule("todo", 5)]) };
     let (since, _, second) = case.compare_with(BAD, silent);
     assert!(told(&since).contains(&"unchecked F1 -".to_owned()), "{:?}", told(&since));
@@ -570,7 +570,7 @@ fn silence_about_a_file_whose_lines_are_not_kept_mends_nothing() {
     for (before, after) in [(true, false), (false, true), (true, true)] {
         assert_eq!(fate(model(), before, after, &nothing), State::Unchecked, "{before} {after}");
     }
-    // That no line is shown does not say that the file is as it is shown.
+    // A change without lines does not prove that the file equals what it shows.
     let hidden = Aside::Text { now: text(BAD).into_bytes(), base: base.into_bytes(), aside: look::Standing::Hidden };
     let beside = Beside { files: [("a.rs".to_owned(), hidden)].into(), ..Beside::default() };
     assert_eq!(fate(rule("todo", 21), false, true, &beside), State::Unchecked);

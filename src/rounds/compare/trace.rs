@@ -1,18 +1,16 @@
-//! Whether the text of a finding that nobody repeats is still there. Pure.
+//! Searches for the text of a finding that is not reported again. Pure.
 //!
-//! Lines are compared with their white space folded, and blank lines do not count. What is the same then is told in
-//! three ways:
+//! Lines are compared with white space normalized, and blank lines are ignored. An equal text is recognized in three
+//! ways:
 //!
-//! - *In its place.* The finding's lines stand where they stood, and what is within [`NEAR`] lines of them is as it
-//!   was: they were indented anew, or blank lines came beside them. A block that was indented anew together with them
-//!   belongs to what is looked at, and so do the lines right above and below it: a guard over the whole block is an
-//!   answer. Where indentation is the structure (Python, YAML), lines that are indented anew against their
-//!   neighbours are other code.
-//! - *Elsewhere.* The same lines are new at another place, in this file or in another one of the change. That counts
-//!   where a line beside them came along, with nothing put in between or taken out; or where none did but the text
-//!   is one that is not written twice by chance. An equal line that was there before is another line: of two equal
-//!   ones, deleting one mends that one.
-//! - *Beside the change.* The file has more of these lines than the change accounts for: see [`super::look`].
+//! - *In its place.* The finding's lines are at their old position, and the lines within [`NEAR`] of them are
+//!   unmodified: only indentation or blank lines changed. If a whole block was reindented with them, the block and the
+//!   lines directly above and below it are compared too, because a guard around the block can be a fix. In languages
+//!   with significant indentation (Python, YAML), lines that are reindented relative to their neighbors are other code.
+//! - *Elsewhere.* The same lines are new at another position, in this file or in another one of the change. This counts
+//!   if an adjacent line moved along, with nothing inserted or removed between; or if none did but the text is
+//!   distinctive. An equal line that existed before is another line: of two equal lines, deleting one fixes that one.
+//! - *Beside the change.* The file has more copies of these lines than the change accounts for: see [`super::look`].
 
 use crate::rounds::region::{FileText, Line, folded};
 use std::collections::{BTreeSet, HashMap};
@@ -20,54 +18,54 @@ use std::ops::Range;
 
 /// Lines around a finding that belong to it.
 const NEAR: u32 = 3;
-/// Lines of a block that was indented anew that are walked over to its end.
+/// Lines of a reindented block that are compared up to its end, at most.
 const BLOCK: usize = 400;
-/// Lines beside a finding of which one must have come along, and lines in which that one is looked for.
+/// Adjacent lines of which one must have moved along, and distance within which it is searched.
 const BESIDE: usize = 3;
 const WITHIN: usize = 8;
-/// What makes one line a text that is not written twice by chance: letters and digits, and different words.
+/// Letters and digits, and different words, that make one line distinctive.
 const LETTERS: usize = 14;
 const WORDS: usize = 3;
-/// Places that are looked at for one text. What is new so often is nobody's text.
+/// Positions of one text that are compared, at most. A text with more is not distinctive.
 const MOST: usize = 256;
 
-/// The text of a finding, with what stands around it.
+/// The text of a finding, with its surrounding lines.
 #[derive(Clone, Debug)]
 pub(super) struct Passage<'t> {
     lines: &'t [Line],
     core: Range<usize>,
 }
 
-/// A text that is still there.
+/// A text that still exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Which file of the new change.
+    /// Index of the file in the new change.
     pub(super) file: usize,
-    /// Its lines, the end excluded.
+    /// Its lines, end excluded.
     pub(super) lines: Range<u32>,
 }
 
-/// The files of a comparison, and where each line stands that is new.
+/// The files of a comparison, and the positions of all new lines.
 #[derive(Debug)]
 pub(super) struct Texts {
     files: Vec<FileText>,
-    /// By folded line: file and position in its lines.
+    /// File and position of each new line, by normalized text.
     fresh: HashMap<Vec<u8>, Vec<(usize, usize)>>,
 }
 
-/// How one side of a place compares with what stood there.
+/// How the lines on one side of a new position compare with those of the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
-    /// A line came along.
+    /// An adjacent line moved along.
     Same,
-    /// None did: the end of what was moved.
+    /// None did: the end of the moved text.
     End,
-    /// Something was put in between, or taken out.
+    /// Lines were inserted or removed between.
     Other,
 }
 
 impl<'t> Passage<'t> {
-    /// Takes lines of a file, `last` included; `None` where they are not known, or blank.
+    /// Returns the passage of these lines, `last` included. Returns `None` if they are unknown or blank.
     pub(super) fn of(lines: &'t [Line], first: u32, last: u32) -> Option<Self> {
         let from = lines.partition_point(|l| l.number < first);
         let to = lines.partition_point(|l| l.number <= last);
@@ -75,8 +73,8 @@ impl<'t> Passage<'t> {
         is_known.then_some(Self { lines, core: from..to })
     }
 
-    /// Takes what a finding quotes, where nothing else is known of its text. What stands in place of a secret, or of
-    /// what was cut off, is found nowhere.
+    /// Returns the passage of a finding's quote, used if its lines are unknown. A quote with a masked secret or a
+    /// truncated line has no passage.
     pub(super) fn quoted(lines: &'t [Line]) -> Option<Self> {
         (!lines.is_empty()).then_some(Self { lines, core: 0..lines.len() })
     }
@@ -85,24 +83,24 @@ impl<'t> Passage<'t> {
         &self.lines[self.core.clone()]
     }
 
-    /// Returns true if these lines stand at a position of others.
+    /// Returns true if these lines are at a position of others.
     fn stands_at(&self, lines: &[Line], at: usize) -> bool {
         let core = self.core();
         let Some(there) = lines.get(at..at.saturating_add(core.len())) else { return false };
         there[1..].iter().all(|l| l.joined) && core.iter().zip(there).all(|(a, b)| is_same(&a.folded, &b.folded))
     }
 
-    /// Returns where these lines stand in others.
+    /// Returns the positions of these lines in others.
     pub(super) fn places(&self, lines: &[Line]) -> Vec<usize> {
         (0..lines.len()).filter(|at| self.stands_at(lines, *at)).collect()
     }
 
-    /// Returns the numbers of these lines where they stand at a position of others, the end excluded.
+    /// Returns the line numbers of this passage at a position of others, end excluded.
     pub(super) fn numbers(&self, lines: &[Line], at: usize) -> Range<u32> {
         lines[at].number..lines[at + self.core.len() - 1].number + 1
     }
 
-    /// Returns true if this is text that is not written twice by chance.
+    /// Returns true if the text is unlikely to be written twice by chance.
     fn is_distinctive(&self) -> bool {
         let core = self.core();
         if core.iter().filter(|l| has_words(&l.folded)).count() >= 3 {
@@ -120,7 +118,7 @@ impl<'t> Passage<'t> {
         letters >= LETTERS && words().collect::<BTreeSet<_>>().len() >= WORDS
     }
 
-    /// Returns true if nothing but white space changed where these lines stand now, and around them.
+    /// Returns true if only white space changed in and around these lines at their current position.
     fn is_untouched(&self, now: &FileText, at: usize, is_layout: bool) -> bool {
         let end = at + self.core.len();
         self.is_untouched_above(now, at)
@@ -136,7 +134,7 @@ impl<'t> Passage<'t> {
             let near = |l: Option<&Line>, from: u32| l.is_some_and(|l| from - l.number <= NEAR);
             let is_near = near(old.map(|i| &self.lines[i]), first.0);
             let is_new_near = near(new.map(|i| &now.now[i]), first.1);
-            // The block goes on as long as its lines are other lines than they were.
+            // The block continues while its lines differ from the old ones.
             let is_block = step > 1 && now.fresh[at + 1 - step];
             match (old, new) {
                 (None, None) => return true,
@@ -184,7 +182,7 @@ impl<'t> Passage<'t> {
         true
     }
 
-    /// Returns true if these lines are indented otherwise than they were, seen from their neighbours.
+    /// Returns true if these lines have another indentation relative to their neighbors.
     fn is_laid_out_anew(&self, now: &[Line], at: usize) -> bool {
         let around = self.core.start.saturating_sub(1)..(self.core.end + 1).min(self.lines.len());
         let step = |a: &Line, b: &Line| a.indent.cmp(&b.indent);
@@ -196,7 +194,7 @@ impl<'t> Passage<'t> {
         })
     }
 
-    /// Returns what came along above, or below, to where these lines stand in another place.
+    /// Compares the lines above or below at a new position with those of the old one.
     fn beside(&self, now: &[Line], at: usize, is_above: bool) -> Beside {
         let of_old = |step| {
             if is_above { above(self.lines, self.core.start, step) } else { below(self.lines, self.core.end, step) }
@@ -234,7 +232,8 @@ impl Texts {
         self.files.get(at)
     }
 
-    /// Looks for a text where its lines are now: in `spot` of the file `own`. `alone`: whatever stands around it.
+    /// Searches for a text at its current position: in `spot` of the file `own`. With `alone`, ignores surrounding
+    /// lines.
     pub(super) fn in_place(
         &self,
         text: &Passage<'_>,
@@ -251,7 +250,7 @@ impl Texts {
         Some(text.numbers(&file.now, at))
     }
 
-    /// Looks for a text among all lines that are new, those of `spot` of the file `own` left out.
+    /// Searches for a text among all new lines except those in `spot` of the file `own`.
     pub(super) fn elsewhere(&self, text: &Passage<'_>, own: Option<usize>, spot: &Range<u32>) -> Option<Found> {
         let core = text.core();
         let anchor = core.iter().position(|l| has_words(&l.folded))?;
@@ -277,30 +276,30 @@ impl Texts {
                 _ => true,
             }
         };
-        // In its own file first.
+        // Its own file first.
         let found = places.iter().filter(|(f, _)| Some(*f) == own).chain(&places).find(came_along);
         found.map(|(f, at)| Found { file: *f, lines: text.numbers(&self.files[*f].now, *at) })
     }
 }
 
-/// Returns the position of the line so many lines above one; `None` where that is not known.
+/// Returns the position `step` lines above another, or `None` if it is unknown.
 fn above(lines: &[Line], from: usize, step: usize) -> Option<usize> {
     let at = from.checked_sub(step)?;
     lines[at + 1..=from].iter().all(|l| l.joined).then_some(at)
 }
 
-/// Returns the position of the line so many lines below one that ends before `end`.
+/// Returns the position `step` lines below `end`, or `None` if it is unknown.
 fn below(lines: &[Line], end: usize, step: usize) -> Option<usize> {
     let at = end + step - 1;
     lines.get(end..=at)?.iter().all(|l| l.joined).then_some(at)
 }
 
-/// Returns true if the file begins with the line that stands fewer than so many lines above one.
+/// Returns true if the file begins fewer than `step` lines above a position.
 fn ends_at_top(lines: &[Line], from: usize, step: usize) -> bool {
     from < step && lines.first().is_some_and(|l| l.joined)
 }
 
-/// Returns true if lines that a change shows stand in a whole file where it says.
+/// Returns true if the lines that a change shows are in a whole file at the same numbers.
 pub(super) fn stand_in(shown: &[Line], whole: &[Line]) -> bool {
     shown.iter().all(|l| {
         let at = whole.binary_search_by_key(&l.number, |w| w.number);
@@ -308,7 +307,7 @@ pub(super) fn stand_in(shown: &[Line], whole: &[Line]) -> bool {
     })
 }
 
-/// Returns true if a file says the same in its first line of how it is to be read (`#!`), as far as that is known.
+/// Returns true if a file has the same interpreter line (`#!`), if both are known.
 pub(super) fn is_as_introduced(before: Option<&FileText>, now: &FileText) -> bool {
     fn first(lines: &[Line]) -> Option<&Line> {
         lines.first().filter(|l| l.number == 1)
@@ -322,10 +321,10 @@ fn has_words(line: &[u8]) -> bool {
     line.iter().any(|b| b.is_ascii_alphanumeric() || !b.is_ascii())
 }
 
-/// Returns true if two lines are the same where one may be masked in places where the other is not: another policy may
-/// know other secrets.
+/// Returns true if two lines are equal, ignoring parts that only one of them has masked: different policies may detect
+/// different secrets.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
-    /// Stars that stand for a secret. Code has fewer.
+    /// A run of stars that masks a secret. Code has shorter ones.
     const MASK: &[u8] = b"*****";
     if a == b {
         return true;
@@ -341,7 +340,7 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     may_be && (0..a.len()).zip(masked(a).iter().zip(masked(b))).all(|(i, (x, y))| *x || y || a[i] == b[i])
 }
 
-/// Returns true if indentation is the structure of such a file.
+/// Returns true if indentation is significant in files of this type.
 fn is_layout(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some((_, extension)) = name.rsplit_once('.') else { return false };
@@ -349,7 +348,7 @@ fn is_layout(path: &str) -> bool {
     all.iter().any(|e| extension.eq_ignore_ascii_case(e))
 }
 
-/// Returns the lines of a quote, folded: none that can be found where a secret stood in it, or part of it is missing.
+/// Returns the normalized lines of a quote. Returns none if a secret in it was masked, or part of it is missing.
 pub(super) fn quote(text: &str) -> Vec<Line> {
     if text.contains("<secret:") || text.contains("\\u{") || text.ends_with('…') {
         return Vec::new();

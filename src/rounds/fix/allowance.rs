@@ -1,4 +1,4 @@
-//! The limits of a whole fix: requests, tokens, cost and time of planning, all attempts and their verification.
+//! The limits of a fix: requests, tokens, cost and time of planning, all attempts and their verification.
 
 use crate::ai::ask::Spent;
 use crate::policy::{Layer, Policy};
@@ -11,11 +11,11 @@ pub(super) struct Allowance {
     requests: u32,
     tokens: Option<u64>,
     usd: f64,
-    /// A person set the limit of cost.
+    /// Whether a person set the limit of cost.
     is_usd_set: bool,
-    /// `None`: no flag bounds the whole fix.
+    /// `None` if no flag limits the whole fix.
     end: Option<Instant>,
-    /// The time for one question or review.
+    /// Time limit of one question or review.
     timeout: Duration,
     pub(super) spent: Total,
 }
@@ -30,12 +30,12 @@ pub(super) struct Total {
 }
 
 impl Total {
-    /// Returns the tokens in and out.
+    /// Returns the input and output tokens.
     pub(super) fn tokens(&self) -> u64 {
         self.input + self.output
     }
 
-    /// Returns the cost since an earlier sum; `None`: no cost is known.
+    /// Returns the cost since an earlier total, or `None` if no cost is known.
     pub(super) fn cost_since(&self, before: &Self) -> Option<f64> {
         self.usd.map(|usd| usd - before.usd.unwrap_or(0.0))
     }
@@ -54,7 +54,7 @@ impl Allowance {
         }
     }
 
-    /// Counts what questions cost.
+    /// Adds the cost of questions.
     pub(super) fn spend(&mut self, all: impl IntoIterator<Item = Spent>) {
         for spent in all {
             self.spent.requests += spent.requests;
@@ -67,7 +67,7 @@ impl Allowance {
         }
     }
 
-    /// Returns the limit that is reached.
+    /// Returns the limit that is reached, if any.
     pub(super) fn used_up(&self) -> Option<String> {
         if self.spent.requests >= u64::from(self.requests) {
             return Some(format!("max_requests = {}", self.requests));
@@ -81,7 +81,7 @@ impl Allowance {
         self.end.is_some_and(|end| Instant::now() >= end).then(|| "--timeout".to_owned())
     }
 
-    /// Puts what is left into the flags of the next question or review.
+    /// Sets the flags of the next question or review to the remaining limits.
     pub(super) fn bound(&self, flags: &mut Overrides) {
         let left = u64::from(self.requests).saturating_sub(self.spent.requests).max(1);
         flags.max_requests = Some(u32::try_from(left).unwrap_or(self.requests));
@@ -95,7 +95,7 @@ impl Allowance {
         }
     }
 
-    /// Returns when a program has to end that may run for so long.
+    /// Returns the deadline of a program with this time limit.
     pub(super) fn deadline(&self, most: Duration) -> Instant {
         let own = Instant::now() + most;
         self.end.map_or(own, |end| own.min(end))

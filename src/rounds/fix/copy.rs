@@ -1,7 +1,7 @@
 //! A private copy of the worktree, in which a fix is verified. The user's worktree is only read.
 //!
-//! It has what git tracks and what it would add, with all bytes and modes. The repository stays the user's: the copy is its
-//! worktree for programs that get [`Copy::env`].
+//! The copy has the tracked files and the untracked files that are not ignored, with all bytes and modes. It has no
+//! repository of its own: programs with [`Copy::env`] use it as the worktree of the user's repository.
 
 use crate::ai::desk::{Desk, temporary};
 use crate::diff::RepoPath;
@@ -14,9 +14,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files of a copy.
+/// Files of a copy, at most.
 const MOST_FILES: usize = 100_000;
-/// Bytes of a copy.
+/// Bytes of a copy, at most.
 const MOST_BYTES: u64 = 2 << 30;
 
 /// A private copy of a worktree. Dropping it removes it.
@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 2 << 30;
 pub(super) struct Copy {
     desk: Desk,
     files: BTreeSet<RepoPath>,
-    /// The files among them that git does not track.
+    /// Untracked files among them.
     new: Vec<RepoPath>,
     env: Env,
     parent: PathBuf,
@@ -34,7 +34,8 @@ impl Copy {
     /// Copies the worktree of a repository.
     ///
     /// # Errors
-    /// Usage: no worktree, unmerged paths, too many files. Incomplete: a file cannot be copied, or the run was ended.
+    /// Usage: no worktree, unmerged paths, too many files. Incomplete: a file cannot be copied, or the run was
+    /// interrupted.
     pub(super) fn of_worktree(repo: &Repo, env: &Env, stop: &Stop) -> Result<Self> {
         let top = repo.worktree().ok_or_else(|| Error::usage("the repository has no worktree"))?;
         let (tracked, is_cut) = repo.reader().files(&State::Worktree, MOST_FILES)?;
@@ -55,10 +56,10 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Makes another copy with the same files, to be changed.
+    /// Creates another copy with the same files, to be modified.
     ///
     /// # Errors
-    /// Incomplete: a file cannot be copied, or the run was ended.
+    /// Incomplete: a file cannot be copied, or the run was interrupted.
     pub(super) fn again(&self, stop: &Stop) -> Result<Self> {
         let mut copy = Self::fill(self.top(), &self.parent, &self.files, stop)?;
         copy.env = self.env.with([("GIT_WORK_TREE", copy.top().as_os_str().to_owned())]);
@@ -78,7 +79,7 @@ impl Copy {
             }
             let Some(relative) = native(path) else { continue };
             let (source, target) = (from.join(&relative), desk.work().join(&relative));
-            // A file that was deleted meanwhile, a link, or a folder in its place.
+            // A file that was deleted meanwhile, or replaced by a link or a folder.
             let Some(meta) = plain(from, &relative) else { continue };
             bytes += meta.len();
             if bytes > MOST_BYTES {
@@ -120,12 +121,12 @@ impl Copy {
         &self.files
     }
 
-    /// Returns the files that git does not track.
+    /// Returns the untracked files.
     pub(super) fn new_files(&self) -> &[RepoPath] {
         &self.new
     }
 
-    /// Reads a file; `None`: the copy does not have it.
+    /// Reads a file, or returns `None` if the copy does not have it.
     ///
     /// # Errors
     /// Incomplete: it cannot be read.
@@ -135,10 +136,10 @@ impl Copy {
         std::fs::read(self.top().join(relative)).map(Some).map_err(fail)
     }
 
-    /// Writes a file. It replaces a regular file or is new; no folder on the way is a link.
+    /// Writes a file. It replaces a regular file or creates one; no parent folder is a link.
     ///
     /// # Errors
-    /// Incomplete: it is not such a place, or it cannot be written.
+    /// Incomplete: the path is not valid, or the file cannot be written.
     pub(super) fn write(&mut self, path: &RepoPath, bytes: &[u8]) -> Result<()> {
         let fail = |e: io::Error| Error::incomplete(format!("{} cannot be written", path.to_wire())).caused_by(&e);
         let bad = || Error::incomplete(format!("{} is not a path of the copy", path.to_wire()));
@@ -159,8 +160,8 @@ impl Copy {
     }
 }
 
-/// Returns the environment in which a folder is the worktree of a repository. Programs of the user's worktree stay out of
-/// reach.
+/// Returns the environment in which a folder is the worktree of a repository. Programs in the user's worktree are
+/// removed from PATH.
 fn environment(env: &Env, repo: &Repo, copy: &Path, top: &Path) -> Env {
     let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
     let is_outside = |dir: &PathBuf| !dir.canonicalize().unwrap_or_else(|_| dir.clone()).starts_with(&top);
@@ -170,7 +171,7 @@ fn environment(env: &Env, repo: &Repo, copy: &Path, top: &Path) -> Env {
     env.with_path(&path).with(values)
 }
 
-/// Copies the links of a folder, and makes an empty folder for each submodule.
+/// Copies the links of a folder, and creates an empty folder for each submodule.
 fn copy_links(from: &Path, to: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
@@ -190,14 +191,14 @@ fn copy_links(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the metadata of a regular file that is not behind a link.
+/// Returns the metadata of a regular file without links in its path.
 fn plain(top: &Path, relative: &Path) -> Option<std::fs::Metadata> {
     let meta = top.join(relative).symlink_metadata().ok()?;
     let folder = relative.parent().unwrap_or(Path::new(""));
     (meta.is_file() && !has_link(top, folder)).then_some(meta)
 }
 
-/// Returns true if a part of a path below a folder is something else than a folder.
+/// Returns true if a component of a path below a folder is not a folder.
 fn has_link(top: &Path, relative: &Path) -> bool {
     let mut place = top.to_owned();
     relative.components().any(|part| {
@@ -206,7 +207,7 @@ fn has_link(top: &Path, relative: &Path) -> bool {
     })
 }
 
-/// Returns a path of the repository as one of this system, if it can be one below a folder.
+/// Converts a path of the repository to a path of this system, if it is valid below a folder.
 pub(super) fn native(path: &RepoPath) -> Option<PathBuf> {
     let relative = PathBuf::from(std::str::from_utf8(path.as_bytes()).ok()?);
     let is_plain = |part: std::path::Component<'_>| match part {

@@ -1,7 +1,8 @@
-//! Decides what a fix may not change: what checks the code. Pure; it looks at the resulting files, not at what a model says.
+//! Decides what a fix may not change: files that check the code. Pure; it examines the resulting files, not a model's
+//! claims.
 //!
-//! A person can allow a path by name. Deleting or weakening a check is not a fix, so tests may gain lines and lose none that
-//! check something.
+//! A person can allow a path by name. Deleting or weakening a check is not a fix, so lines may be added to tests, but
+//! no line with a check may be removed.
 
 mod classes;
 mod ends;
@@ -19,7 +20,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     pub path: RepoPath,
-    /// `None`: the fix creates the file.
+    /// `None` if the fix creates the file.
     pub before: Option<Vec<u8>>,
     pub after: Vec<u8>,
 }
@@ -28,34 +29,34 @@ pub struct Changed {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     pub path: RepoPath,
-    /// Follows the path: `is a CI file`.
+    /// Predicate of the path, such as `is a CI file`.
     pub why: String,
 }
 
 /// Facts about the repository that the changed files do not show.
 #[derive(Debug)]
 pub struct Bounds<'a> {
-    /// Patterns of paths that a person allows.
+    /// Path patterns that a person allows.
     pub allowed: &'a Globs,
-    /// Files of the findings: a line of a test that a finding is about may change.
+    /// Files of the findings: a line of a test may change if a finding is about its file.
     pub of_findings: &'a BTreeSet<RepoPath>,
     pub around: &'a Surroundings,
 }
 
-/// The repository before the fix.
+/// Facts about the repository before the fix.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
-    /// Folders of team rules and of stored reviews, and files of conventions, as policy names them.
+    /// Folders of team rules and of stored reviews, and files of conventions, from the policy.
     pub of_policy: Vec<String>,
-    /// The folder of hooks that git's configuration names.
+    /// Folder of hooks in git's configuration.
     pub of_hooks: Vec<String>,
-    /// The files that CI files, hooks and scripts of packages run.
+    /// Files that CI files, hooks and package scripts run.
     pub run_by_checks: BTreeSet<RepoPath>,
     pub tree: BTreeSet<RepoPath>,
 }
 
 impl Surroundings {
-    /// Finds the files that checks run. `command`: the policy's command for tests.
+    /// Finds the files that checks run. `command` is the policy's test command.
     #[must_use]
     pub fn with_scripts(mut self, read: &dyn Fn(&RepoPath) -> Option<Vec<u8>>, command: Option<&str>) -> Self {
         self.run_by_checks = named::run_by_checks(&self.tree, read, command);
@@ -63,10 +64,10 @@ impl Surroundings {
     }
 }
 
-/// Extensions of scripts of shells, without the dot.
+/// Extensions of shell scripts, without the dot.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "ps1", "bat", "cmd"];
 
-/// Comments that turn checks off, in lower case.
+/// Comments that disable checks, in lowercase.
 const SUPPRESSIONS: &[&str] = &[
     "claude-reviewer: ignore",
     "claude-reviewer:ignore",
@@ -126,7 +127,7 @@ const SUPPRESSIONS: &[&str] = &[
     "snyk:",
 ];
 
-/// Returns what a fix may not do, in order of paths.
+/// Returns the forbidden changes of a fix, ordered by path.
 pub fn violations(changes: &[Changed], bounds: &Bounds<'_>) -> Vec<Violation> {
     let mut out: Vec<Violation> = changes
         .iter()
@@ -137,7 +138,7 @@ pub fn violations(changes: &[Changed], bounds: &Bounds<'_>) -> Vec<Violation> {
     out
 }
 
-/// Returns why a person should be asked about a path before a model changes it; `None`: a fix may change it.
+/// Returns the reason why a model may change a path only with a person's consent, or `None` if it may change it.
 pub fn class_of(path: &RepoPath, around: &Surroundings) -> Option<&'static str> {
     let own = paths::class(path, &around.of_policy);
     let hook = || paths::is_below(path, &around.of_hooks).then_some(paths::HOOK);
@@ -168,7 +169,7 @@ fn violation(change: &Changed, bounds: &Bounds<'_>) -> Option<String> {
     tests_of::weakened(change, bounds.of_findings.contains(&change.path))
 }
 
-/// Returns the first comment that turns off a check and that the new text has more often than the old one.
+/// Returns the first comment that disables a check and that the new text has more often than the old one.
 fn suppression(before: &[u8], after: &[u8]) -> Option<&'static str> {
     let (before, after) = (lower(before), lower(after));
     SUPPRESSIONS.iter().copied().find(|s| after.matches(s).count() > before.matches(s).count())
@@ -178,14 +179,14 @@ fn lower(text: &[u8]) -> String {
     String::from_utf8_lossy(text).to_lowercase()
 }
 
-/// Returns the lines that the new text has and the old one does not, by position.
+/// Returns the lines that only the new text has, by position.
 fn added<'t>(before: &[u8], after: &'t [u8]) -> Vec<&'t [u8]> {
     let lines: Vec<&[u8]> = after.split(|b| *b == b'\n').collect();
     let ranges = diff::replaced(before, after).into_iter().map(|(_, to)| to.start as usize..to.end as usize);
     ranges.flat_map(|range| lines.get(range).unwrap_or_default().to_vec()).collect()
 }
 
-/// Returns the lines that the old text has and the new one does not, by position.
+/// Returns the lines that only the old text has, by position.
 fn removed<'t>(before: &'t [u8], after: &[u8]) -> Vec<&'t [u8]> {
     let lines: Vec<&[u8]> = before.split(|b| *b == b'\n').collect();
     let ranges = diff::replaced(before, after).into_iter().map(|(from, _)| from.start as usize..from.end as usize);

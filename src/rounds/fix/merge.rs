@@ -3,14 +3,14 @@
 use crate::diff;
 use std::ops::Range;
 
-/// An edit of the base: which lines, and the lines in their place.
+/// An edit of the base: a range of lines, and their replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Edit<'t> {
     lines: Range<usize>,
     new: Vec<&'t [u8]>,
 }
 
-/// Returns the text with the edits of both sides; `None`: both edit the same lines, or lines side by side.
+/// Returns the text with the edits of both sides, or `None` if both edit the same or adjacent lines.
 pub(in crate::rounds) fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     if ours == base || ours == theirs {
         return Some(theirs.to_vec());

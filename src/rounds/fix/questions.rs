@@ -1,4 +1,4 @@
-//! The two questions of a fix: how to fix findings, and to do it. Findings, plan and failures are data for the model.
+//! The two questions of a fix: to plan it, and to execute the plan. Findings, plan and failures are data for the model.
 
 use super::Failure;
 use crate::ai::claim::fix::{FixPlan, FixReport, plan_schema, report_schema};
@@ -11,10 +11,10 @@ use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::fixing::Plan;
 
-/// Bytes of what failed that a model is shown.
+/// Bytes of a failure that a model gets, at most.
 const MOST_FAILURE: usize = 16 << 10;
 
-/// Asks for a plan.
+/// Returns the question for a plan.
 pub(super) fn plan(findings: &[wire::Finding], allowed: &[String], rules: &RuleSet) -> Question<FixPlan> {
     Question {
         system: include_str!("plan.md"),
@@ -25,7 +25,7 @@ pub(super) fn plan(findings: &[wire::Finding], allowed: &[String], rules: &RuleS
     }
 }
 
-/// Asks to execute a plan. `failure`: why the attempt before failed.
+/// Returns the question that executes a plan. `failure` has the reasons why the previous attempt failed.
 pub(super) fn execute(
     findings: &[wire::Finding],
     plan: &Plan,
@@ -57,7 +57,7 @@ pub(super) fn execute(
     }
 }
 
-/// Returns a plan as text, which people read and edit, and models execute.
+/// Formats a plan as text, which people read and edit, and models execute.
 pub(super) fn plan_text(plan: &Plan) -> String {
     let mut text = format!("{}\n", plan.summary);
     for (i, step) in plan.steps.iter().enumerate() {
@@ -67,7 +67,7 @@ pub(super) fn plan_text(plan: &Plan) -> String {
     text
 }
 
-/// Returns the findings as text.
+/// Formats the findings as text.
 fn told(findings: &[wire::Finding]) -> String {
     let mut text = String::new();
     for f in findings {

@@ -1,15 +1,15 @@
-//! What was refused in an attempt, in words for people and for the next attempt. Pure.
+//! Rejected edits of an attempt, described for people and for the next attempt. Pure.
 
 use crate::ai::Setback;
 use crate::ai::ask::Cause;
 use crate::rules::RuleSet;
 
-/// Refused edits that are named.
+/// Rejected edits that are listed, at most.
 const MOST: usize = 5;
-/// Characters of a model's own words.
+/// Characters of a model's message, at most.
 const WORDS: usize = 400;
 
-/// Edits of a model that were refused, masked, each on one line.
+/// Rejected edits of a model, masked, each on one line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Refusals(Vec<String>);
 
@@ -18,7 +18,7 @@ impl Refusals {
         Self(refused.iter().map(|why| on_one_line(&rules.masked(why))).collect())
     }
 
-    /// Returns the reasons why there is no change. `words`: what the model reports, masked.
+    /// Returns the reasons for an attempt without a change. `words` is the model's masked message.
     pub(super) fn without_change(&self, words: &str) -> Vec<String> {
         let head = "the model changed no file";
         let mut reasons = match self.0.split_first() {
@@ -38,7 +38,7 @@ impl Refusals {
         reasons
     }
 
-    /// Adds the refused edits to the reasons why an attempt failed.
+    /// Adds the rejected edits to the reasons why an attempt failed.
     pub(super) fn added_to(&self, mut reasons: Vec<String>) -> Vec<String> {
         reasons.extend(self.0.iter().take(MOST).map(|why| format!("refused: {why}")));
         reasons
@@ -52,8 +52,8 @@ pub(super) fn told(mut reasons: Vec<String>, problem: Option<&str>) -> Vec<Strin
     reasons
 }
 
-/// Returns true if every backend refused in a way that another attempt cannot change: a key, a program or a model that it
-/// lacks. A rate limit and a connection can be better later.
+/// Returns true if every backend failed permanently: a missing key, program or model. A rate limit and a connection
+/// failure are temporary.
 pub(super) fn is_for_good(setbacks: &[Setback]) -> bool {
     let lasts = |s: &Setback| match s.cause {
         Cause::Setup => true,
@@ -70,7 +70,7 @@ pub(super) fn is_for_good(setbacks: &[Setback]) -> bool {
     !setbacks.is_empty() && setbacks.iter().all(lasts)
 }
 
-/// Returns a text on one line, cut.
+/// Returns a text on one line, truncated.
 fn on_one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(WORDS) {

@@ -1,7 +1,7 @@
-//! Runs the project's tests on a fix. A model wrote the code under test, so that it runs in the sandbox or not at all.
+//! Runs the project's tests on a fix. A model wrote the code under test, so it runs only in the sandbox.
 //!
-//! That code could end the tests in a way that a missing program or a lack of memory has, too. So an odd end counts as the
-//! sandbox's only if the tests end like that without the fix.
+//! That code can imitate the exit of a missing program or of a lack of memory. So an unusual exit is attributed to the
+//! sandbox only if the tests exit in the same way without the fix.
 
 use super::copy::Copy;
 use crate::env::Env;
@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// Lines of output that are kept, the last ones.
+/// Last lines of output that are kept.
 const MOST_LINES: usize = 60;
 /// Bytes of these lines that are kept. They are stored, printed, and sent to the model.
 const MOST_BYTES: usize = 8 << 10;
@@ -25,24 +25,24 @@ pub(super) enum Tests {
     /// The policy does not run tests.
     NotAsked,
     Passed,
-    /// Why, and the last lines of their output.
+    /// Reason, with the last lines of output.
     Failed(String),
-    /// They did not run, and why.
+    /// They did not run, for this reason.
     NotRun(String),
 }
 
-/// The code that is tested.
+/// The code under test.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject<'a> {
-    /// The private copy with the fix.
+    /// Private copy with the fix.
     pub(super) fixed: &'a Copy,
-    /// The copy without it, which stays as it is.
+    /// Unmodified copy without the fix.
     pub(super) base: &'a Copy,
     /// The user's worktree.
     pub(super) top: &'a Path,
 }
 
-/// Runs the command of the policy in a copy.
+/// Runs the policy's command in a copy.
 pub(super) fn run(policy: &TestsPolicy, subject: Subject<'_>, env: &Env, deadline: Instant, stop: &Stop) -> Tests {
     let Some(command) = policy.command.as_deref().filter(|_| policy.run) else { return Tests::NotAsked };
     let settings = Settings { command: &policy.sandbox, paths: &policy.sandbox_paths, top: Some(subject.top) };
@@ -50,7 +50,7 @@ pub(super) fn run(policy: &TestsPolicy, subject: Subject<'_>, env: &Env, deadlin
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         io::Result::Ok(runtime.block_on(tested(command, &settings, subject, env, deadline, stop)))
     };
-    // The caller's thread may be part of a runtime.
+    // The caller's thread may belong to a runtime.
     let done = std::thread::scope(|s| s.spawn(work).join());
     match done {
         Ok(Ok(tests)) => tests,
@@ -81,7 +81,7 @@ async fn tested(
         End::Exit(code @ (126 | 127)) => format!("the command cannot be run in the sandbox (exit code {code})"),
         End::OutOfMemory => "they ran out of memory".to_owned(),
         End::Ended | End::TooMuch => "they wrote too much output".to_owned(),
-        // The rest of the time for the fix may be too short for a second run.
+        // The remaining time may be too short for a second run.
         End::TimedOut => return Tests::Failed(with_output("they did not end in time", &output)),
         End::Exit(code) => return Tests::Failed(with_output(&format!("exit code {code}"), &output)),
         End::Signal(signal) => return Tests::Failed(with_output(&format!("signal {signal}"), &output)),
@@ -97,17 +97,17 @@ fn folders(copy: &Copy) -> Folders<'_> {
     Folders { tree: copy.top(), scratch: copy.scratch() }
 }
 
-/// Returns the last lines that the tests wrote.
+/// Returns the last lines of the tests' output.
 fn last_lines(output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // An escaped character is longer, so the text is measured as it is printed and sent.
+    // Escapes lengthen the text, so it is measured as printed and sent.
     let lines: Vec<String> = Inert::lines(&text).map(|line| line.to_string()).collect();
     let last = lines[lines.len().saturating_sub(MOST_LINES)..].join("\n");
     let start = (last.len().saturating_sub(MOST_BYTES)..last.len()).find(|at| last.is_char_boundary(*at));
     start.map_or_else(String::new, |start| last[start..].to_owned())
 }
 
-/// Returns why the tests did not pass, with the last lines that they wrote.
+/// Returns why the tests did not pass, with the last lines of their output.
 fn with_output(why: &str, output: &Output) -> String {
     match last_lines(output) {
         lines if lines.trim().is_empty() => format!("{why}, and no output"),

@@ -24,18 +24,18 @@ impl Verification {
         self.done.stored.report.findings.iter()
     }
 
-    /// Returns the IDs of the findings that are gone.
+    /// Returns the IDs of the findings that are fixed.
     pub(super) fn fixed(&self, findings: &[wire::Finding]) -> Vec<String> {
         verified(findings, &self.done.stored).fixed
     }
 
-    /// Returns what the review cost.
+    /// Returns the cost of the review.
     pub(super) fn usage(&self) -> impl Iterator<Item = Spent> {
         self.done.review.models.usage.iter().map(|u| u.spent)
     }
 
-    /// Decides: findings must be gone, and nothing that blocks may be new. `known`: fingerprints of findings that the worktree
-    /// had before the fix.
+    /// Decides on the fix: its findings must be gone, and no new finding may block. `known` has the fingerprints of
+    /// findings in the worktree before the fix.
     pub(super) fn verdict(
         &self,
         findings: &[wire::Finding],
@@ -53,7 +53,7 @@ impl Verification {
         if !reasons.is_empty() {
             return (AttemptVerdict::Rejected, reasons);
         }
-        // A fix may take back the whole change.
+        // A fix may revert the whole change.
         let is_empty = self.done.stored.outcome == wire::Outcome::NothingToReview;
         let unreviewed = verified.unreviewed.iter().filter(|_| !is_empty);
         let mut missing: Vec<String> = unreviewed.map(|what| format!("not reviewed: {what}")).collect();

@@ -1,4 +1,4 @@
-//! Reports that become reviews again.
+//! Tests of converting reports back to reviews.
 
 use super::*;
 use crate::finding::arrange;
@@ -45,7 +45,7 @@ fn fingerprints_are_those_that_were_stored_until_findings_are_arranged_anew() {
     report.findings[0].fingerprint = "0".repeat(32);
     let recalled = review(&report, b"");
     assert_eq!(recalled.findings[0].fingerprint().as_str(), "0".repeat(32));
-    // Arranging gives the same fingerprints to the same findings.
+    // Arranging assigns the same fingerprints to the same findings.
     let known = sample::full();
     let again = arrange(review(&json::report(&known), b"").findings);
     let prints = |all: &[Finding]| all.iter().map(|f| f.fingerprint().to_string()).collect::<Vec<_>>();
@@ -74,7 +74,7 @@ fn the_code_of_a_finding_is_that_of_the_stored_change() {
     let human = written(&recalled, Format::Human);
     assert!(human.contains("debugger;") && human.contains("web/cart.ts:8"), "{human}");
     assert_eq!(recalled.first_change.unwrap().lines.unwrap().first.get(), 8);
-    // Without a change that can be read there is no code, and the rest is there.
+    // Without a readable change there is no code, and everything else is restored.
     for damaged in [&b""[..], b"@@ -1 +1 @@\n"] {
         let recalled = review(&report, damaged);
         assert!(recalled.findings[0].frame.is_none() && written(&recalled, Format::Human).contains("web/cart.ts:8"));

@@ -1,22 +1,22 @@
-//! Where the lines of one file went. Every look-up is a binary search: a file may have as many hunks as lines.
+//! Maps the lines of one file. Every lookup is a binary search: a file may have as many hunks as lines.
 
 use super::read::{Hunk, Shown};
 use super::{Kept, NEAR};
 use crate::diff;
 use std::ops::Range;
 
-/// Where lines went.
+/// The mapping of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Map {
-    /// Nothing can be told.
+    /// The mapping is unknown.
     Unknown,
     /// Every line is in a run, or changed.
     Whole(Vec<Run>),
-    /// The same, of the lines that are shown; ranges of lines of both sides, from 1.
+    /// The same for the shown lines only; ranges of lines of both sides, from 1.
     Shown { runs: Vec<Run>, before: Vec<Range<u32>>, now: Vec<Range<u32>> },
 }
 
-/// Consecutive lines that are the same in both, from 1. The last run of a file has no end: `u32::MAX` lines.
+/// Consecutive equal lines in both versions, from 1. The last run of a file has no end: `u32::MAX` lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) before: u32,
@@ -24,19 +24,19 @@ pub(super) struct Run {
     pub(super) count: u32,
 }
 
-/// How two files come to be compared.
+/// The relation of two versions of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kinship {
     /// They are the same.
     Same,
-    /// What one change made is what the other starts from.
+    /// The second change starts from the result of the first.
     Follows,
     /// Both start from the same file.
     Siblings,
     Strangers,
 }
 
-/// Returns how the second comes after the first.
+/// Returns the relation of two versions.
 pub(super) fn kinship(b: &Shown, n: &Shown, same_base: bool) -> Kinship {
     if b.new_id.is_some() && b.new_id == n.new_id {
         return Kinship::Same;
@@ -57,7 +57,7 @@ pub(super) fn kinship(b: &Shown, n: &Shown, same_base: bool) -> Kinship {
 pub(super) fn map(before: Option<&Shown>, now: Option<&Shown>, same_base: bool) -> Map {
     let (b, n) = match (before, now) {
         (Some(b), Some(n)) => (b, n),
-        // In one change only: in the other it is as in the base.
+        // In one change only: the other version is the base.
         (Some(one), None) | (None, Some(one)) if same_base => {
             let base = one.as_base();
             let (b, n) = if before.is_some() { (one, &base) } else { (&base, one) };
@@ -73,7 +73,7 @@ pub(super) fn map(before: Option<&Shown>, now: Option<&Shown>, same_base: bool) 
     }
 }
 
-/// A range of a base file that one of two versions replaces at least: what each has in its place.
+/// A range of a base file that at least one of two versions replaces, with the content of each.
 #[derive(Debug)]
 pub(super) struct Window {
     pub(super) before: Part,
@@ -83,13 +83,13 @@ pub(super) struct Window {
 /// Some lines of a version.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// The number of the first one.
+    /// Number of the first line.
     pub(super) first: u32,
-    /// Each with `\n` at its end.
+    /// Lines that each end with `\n`.
     pub(super) text: Vec<u8>,
 }
 
-/// Returns what two versions of one base file have where they may differ; outside they are as the base.
+/// Returns the parts of two versions of one base file that may differ; other parts equal the base.
 pub(super) fn windows(before: &Shown, now: &Shown) -> Option<Vec<Window>> {
     let (b, n) = (before.hunks.as_deref()?, now.hunks.as_deref()?);
     let (before, now) = (Version::of(b)?, Version::of(n)?);
@@ -110,7 +110,7 @@ fn whole(before: &Shown, now: &Shown) -> Option<Map> {
     Some(Map::Whole(runs_of(edits.into_iter())))
 }
 
-/// Returns the ranges as few as they can be: those that touch are one.
+/// Merges ranges that overlap or touch.
 fn joined(ranges: impl Iterator<Item = Range<u32>>) -> Vec<Range<u32>> {
     let mut all: Vec<_> = ranges.collect();
     all.sort_by_key(|r| (r.start, r.end));
@@ -127,12 +127,12 @@ fn joined(ranges: impl Iterator<Item = Range<u32>>) -> Vec<Range<u32>> {
 /// A version of a base file: its hunks, in order.
 struct Version<'h> {
     hunks: &'h [Hunk],
-    /// By hunk: how many lines more than the base stand above it.
+    /// By hunk: number of lines above it, compared with the base.
     shifts: Vec<i64>,
 }
 
 impl<'h> Version<'h> {
-    /// `None`: the hunks are in no order.
+    /// Returns `None` if the hunks are not in order.
     fn of(hunks: &'h [Hunk]) -> Option<Self> {
         if !hunks.is_sorted_by(|a, b| a.old.start <= b.old.start && a.old.end <= b.old.start) {
             return None;
@@ -148,7 +148,8 @@ impl<'h> Version<'h> {
         Some(Self { hunks, shifts })
     }
 
-    /// Writes what this version has in place of a range of the base. `other` shows the base where this one has no hunk.
+    /// Returns the content of this version for a range of the base. `other` has the base lines that this version has no
+    /// hunk for.
     fn part(&self, other: &Self, window: &Range<u32>) -> Option<Part> {
         let from = self.hunks.partition_point(|h| h.old.start < window.start);
         let first = u32::try_from(i64::from(window.start) + self.shifts.get(from)?).ok()?;
@@ -171,7 +172,7 @@ impl<'h> Version<'h> {
                     theirs += 1;
                     continue;
                 }
-                // Base lines that neither shows lie in no window.
+                // Base lines that neither version shows are in no window.
                 let to = stop.min(h.old.end);
                 h.old_lines(at..to)?.for_each(|l| push(l, &mut text));
                 at = to;
@@ -185,7 +186,7 @@ fn push(line: &[u8], text: &mut Vec<u8>) {
     text.push(b'\n');
 }
 
-/// Maps what is shown of two versions of different base files.
+/// Maps the shown lines of two versions of different base files.
 fn shown(before: &Shown, now: &Shown) -> Option<Map> {
     let side = |s: &Shown| {
         let (mut text, mut numbers, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
@@ -237,7 +238,7 @@ impl Run {
     }
 }
 
-/// Returns true if one of the ranges, which are in order, holds a number.
+/// Returns true if one of the ordered ranges contains a number.
 fn holds(ranges: &[Range<u32>], n: u32) -> bool {
     let at = ranges.partition_point(|r| r.start <= n);
     ranges[..at].last().is_some_and(|r| n < r.end)
@@ -251,19 +252,19 @@ impl Map {
         }
     }
 
-    /// Returns the run that holds a line of before.
+    /// Returns the run with a line of the earlier version.
     fn run(&self, n: u32) -> Option<&Run> {
         let runs = self.runs();
         runs[..runs.partition_point(|r| r.before <= n)].last().filter(|r| n < r.end())
     }
 
-    /// Returns the run that holds a line of now.
+    /// Returns the run with a line of the current version.
     pub(super) fn run_now(&self, n: u32) -> Option<&Run> {
         let runs = self.runs();
         runs[..runs.partition_point(|r| r.now <= n)].last().filter(|r| n < r.now_end())
     }
 
-    /// Returns what stands in place of lines of before, `last` included; `None`: that cannot be told.
+    /// Returns the current position of earlier lines, `last` included, or `None` if it is unknown.
     pub(super) fn place(&self, first: u32, last: u32) -> Option<(Range<u32>, Kept)> {
         if matches!(self, Self::Unknown) {
             return None;
@@ -274,7 +275,7 @@ impl Map {
             let kept = if whole { Kept::Whole } else { Kept::Lines };
             return Some((start..start.saturating_add(last - first).saturating_add(1), kept));
         }
-        // What lies between the neighbours that are still there.
+        // The lines between the remaining neighbors.
         let runs = self.runs();
         let above = runs[..runs.partition_point(|r| r.before < first)].last();
         let below = runs.get(runs.partition_point(|r| r.end() <= last));
@@ -282,7 +283,7 @@ impl Map {
         let end = below.map(|r| if last >= r.before { r.now + (last - r.before) + 1 } else { r.now });
         match self {
             Self::Shown { now, .. } => {
-                // Only between two that are shown next to each other is known what is not there.
+                // Lines are known to be missing only between two that are shown next to each other.
                 let (start, end) = (start?, end?);
                 let shown = now[..now.partition_point(|r| r.start <= start)].last();
                 let together = shown.is_some_and(|r| end <= r.end);
@@ -295,7 +296,7 @@ impl Map {
         }
     }
 
-    /// Returns true if the lines around a place are in the same run, or were shown in neither.
+    /// Returns true if the lines around a position are in the same run, or not shown.
     fn is_whole_around(&self, run: &Run, first: u32, last: u32) -> bool {
         let (above, below) = (first.saturating_sub(NEAR).max(1), last.saturating_add(NEAR));
         let shown = |n: u32| match self {
@@ -312,7 +313,7 @@ impl Map {
             Self::Unknown => None,
             Self::Whole(_) => {
                 let run = self.run_now(from).filter(|r| last < r.now_end());
-                // At the start of a file nothing can have gone above it unless the first run says so.
+                // At the start of a file, lines above are missing only if the first run says so.
                 Some(!run.is_some_and(|r| first > 1 || r.before == 1 && r.now == 1))
             }
             Self::Shown { now, .. } => Some((first..=last).any(|n| holds(now, n) && self.run_now(n).is_none())),

@@ -1,4 +1,4 @@
-//! A stored change, read back: the files with their hunks.
+//! Parses a stored change into files with their hunks.
 
 use super::Side;
 use crate::diff::{Body, FileChange, LineKind, ObjectId};
@@ -10,14 +10,14 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
     pub(super) commit: Option<String>,
-    /// The path on the new side, or the old one of a deletion, as reports write it.
+    /// Path on the new side, or the old one for a deletion, as in reports.
     pub(super) path: String,
-    /// There is a new side.
+    /// Whether there is a new side.
     pub(super) is_there: bool,
     /// Path and content of the old side.
     pub(super) old: Option<(String, Option<ObjectId>)>,
     pub(super) new_id: Option<ObjectId>,
-    /// `None`: the lines are not known.
+    /// `None` if the lines are unknown.
     pub(super) hunks: Option<Vec<Hunk>>,
 }
 
@@ -27,17 +27,17 @@ pub(super) struct Hunk {
     pub(super) old: Range<u32>,
     pub(super) new: Range<u32>,
     lines: Vec<(LineKind, Vec<u8>)>,
-    /// Where the lines of the old side stand among them.
+    /// Indices of the old side's lines among them.
     olds: Vec<usize>,
 }
 
-/// Reads a change; `None`: it cannot be read.
+/// Parses a change, or returns `None` if it is invalid.
 pub(super) fn files(side: Side<'_>) -> Option<Vec<Shown>> {
     let read = Record::read(side.text)?.into_iter();
     Some(read.map(|(commit, change)| Shown::of(&change, commit.map(|c| c.to_string()), side.left_out)).collect())
 }
 
-/// Returns a change's files with the commits that they belong to; `None`: it cannot be read.
+/// Returns the files of a change with their commits, or `None` if it is invalid.
 pub(in crate::rounds) fn changes(text: &[u8]) -> Option<Vec<(Option<String>, FileChange)>> {
     let named = |(commit, change): (Option<ObjectId>, _)| (commit.map(|c| c.to_string()), change);
     Some(Record::read(text)?.into_iter().map(named).collect())
@@ -75,13 +75,13 @@ impl Shown {
         }
     }
 
-    /// Returns the file as it is where nothing changed.
+    /// Returns the file without the change.
     pub(super) fn as_base(&self) -> Self {
         let new_id = self.old.as_ref().and_then(|(_, id)| *id);
         Self { new_id, hunks: Some(Vec::new()), ..self.clone() }
     }
 
-    /// Returns how many lines a new file has in common with another new one, in percent of the larger.
+    /// Returns the lines that two new files have in common, as a percentage of the larger one.
     pub(super) fn likeness(&self, other: &Self) -> usize {
         if self.old.is_some() || other.old.is_some() || !other.is_there {
             return 0;
@@ -132,7 +132,7 @@ impl Hunk {
         self.olds.iter().zip(self.old.start..).map(|(i, n)| (n, &self.lines[*i].1[..]))
     }
 
-    /// Returns some lines of the old side.
+    /// Returns the lines of the old side with these numbers.
     pub(super) fn old_lines(&self, numbers: Range<u32>) -> Option<impl Iterator<Item = &[u8]>> {
         let skip = numbers.start.checked_sub(self.old.start)? as usize;
         let some = self.olds.get(skip..skip.saturating_add(numbers.len()).min(self.olds.len()))?;
@@ -147,7 +147,7 @@ impl Hunk {
         self.old.end - self.old.start
     }
 
-    /// Returns which lines were replaced by which.
+    /// Returns the replaced ranges of lines, old and new.
     pub(super) fn edits(&self) -> Vec<(Range<u32>, Range<u32>)> {
         let mut out: Vec<(Range<u32>, Range<u32>)> = Vec::new();
         let (mut old, mut new) = (self.old.start, self.new.start);

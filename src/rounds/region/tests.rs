@@ -1,9 +1,9 @@
-//! Lines that are followed from one change to another.
+//! Tests of aligning lines of two changes.
 
 use super::*;
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, unified};
 
-/// Lines `from..to`, each with its number.
+/// Returns numbered lines `from..to`.
 fn lines(from: u32, to: u32) -> String {
     (from..to).map(|n| format!("line {n}\n")).collect()
 }
@@ -13,7 +13,7 @@ fn side(path: &str, id: Option<u8>) -> Option<crate::diff::Side> {
     Some(crate::diff::Side { path: RepoPath::from(path), mode: FileMode::Regular, id })
 }
 
-/// A stored change: from `(path, text)` to `(path, text)`, both optional. Without ids, as of a worktree.
+/// Returns a stored change from `(path, text)` to `(path, text)`, both optional. Without IDs, as for a worktree.
 fn change(old: Option<(&str, &str)>, new: Option<(&str, &str)>) -> String {
     change_of(old.map(|(p, t)| (p, t, None)), new.map(|(p, t)| (p, t, None)))
 }
@@ -42,7 +42,7 @@ fn align(before: &str, now: &str) -> Alignment {
     )
 }
 
-/// Two rounds over one base.
+/// Aligns two rounds with the same base.
 fn rounds(base: &str, before: &str, now: &str) -> Alignment {
     let of = |new: &str| if new == base { String::new() } else { change(Some(("a.rs", base)), Some(("a.rs", new))) };
     align(&of(before), &of(now))
@@ -52,7 +52,7 @@ fn at(first: u32, end: u32, kept: Kept) -> Place {
     Place::At(Spot { file: "a.rs".to_owned(), commit: None, lines: first..end, kept })
 }
 
-/// Checks that every line of `before` is found where `now` has it: lines are unlike each other.
+/// Checks that every line of `before` is found at its position in `now`. All lines must differ.
 #[track_caller]
 fn all_lines_are_found(base: &str, before: &str, now: &str) {
     let alignment = rounds(base, before, now);
@@ -64,7 +64,7 @@ fn all_lines_are_found(base: &str, before: &str, now: &str) {
                 assert!(*kept != Kept::Not && *lines == (n..n + 1), "{line}: {place:?}, not {n}");
             }
             (Place::At(Spot { kept, .. }), None) => assert_eq!(*kept, Kept::Not, "{line}: {place:?}"),
-            // Nothing is left of the change.
+            // Nothing remains of the change.
             (Place::Gone, _) => assert_eq!(now, base),
             _ => panic!("{line}: {place:?}"),
         }
@@ -87,7 +87,7 @@ fn every_line_is_found_again() {
     let drop = |text: &str, n: u32| text.replace(&format!("line {n}\n"), "");
     let one = insert(&base, 10, "first\nsecond\nthird\n");
     let cases = [
-        // The same again; mended in place; more above; more below; the base without the fix.
+        // Unmodified; fixed in place; lines added above; lines added below; the base without the fix.
         (one.clone(), one.clone()),
         (one.clone(), one.replace("second", "other")),
         (one.clone(), insert(&one, 2, "x\ny\n")),
@@ -123,16 +123,16 @@ fn a_place_tells_how_much_of_it_is_as_it_was() {
         (before.clone(), 21, 22, at(21, 23, Kept::Whole)),
         (before.replace("line 2\n", ""), 21, 21, at(20, 21, Kept::Whole)),
         (before.replace("line 30\n", "x\n"), 21, 22, at(21, 23, Kept::Whole)),
-        // Something beside it.
+        // A change next to them.
         (before.replace("line 19\n", "line 19\nguard\n"), 21, 21, at(22, 23, Kept::Lines)),
         (before.replace("line 22\n", ""), 22, 22, at(22, 23, Kept::Lines)),
-        // In it, or all of it.
+        // A change of some or all of them.
         (with("line 20\nbad one\nguard\nbad two\n"), 21, 22, at(21, 24, Kept::Not)),
         (with("line 20\ngood\n"), 21, 22, at(21, 22, Kept::Not)),
         (with("line 20\nbad one\n"), 21, 22, at(21, 22, Kept::Not)),
         (with("line 20\nbad one\n"), 22, 22, at(22, 22, Kept::Not)),
         (with("line 20\ngood\nbetter\nbest\n"), 21, 22, at(21, 24, Kept::Not)),
-        // Lines that no hunk shows.
+        // Lines outside of all hunks.
         (before.replace("line 2\n", "line 2\nx\nx\n"), 35, 36, at(37, 39, Kept::Whole)),
     ] {
         assert_eq!(place(&now, first, last), expected, "{first}-{last} in\n{now}");
@@ -151,7 +151,7 @@ fn what_is_new_is_what_was_not_there() {
         (20, 20, false),
         (21, 21, true),
         (19, 23, true),
-        // What stood right above it is gone.
+        // The line directly above it is gone.
         (22, 22, true),
         (23, 23, false),
         (30, 30, false),
@@ -181,7 +181,7 @@ fn files_are_found_under_other_names() {
     assert_eq!(a.file_differs(None, "b.rs"), Some(true));
     let a = align(&renamed("a.rs", "b.rs", &before), &renamed("a.rs", "c.rs", &format!("x\n{before}")));
     assert_eq!(a.place(None, "b.rs", 10, 10), whole("c.rs", 11));
-    // New files that were renamed, and one that only looks a little like it.
+    // New files that were renamed, and one with only a few common lines.
     let new = |path: &str, text: &str| change(None, Some((path, text)));
     let text = lines(1, 12);
     let a = align(&new("a.rs", &text), &(new("x.rs", &lines(100, 112)) + &new("b.rs", &text.replace("line 3\n", ""))));
@@ -189,7 +189,7 @@ fn files_are_found_under_other_names() {
     assert_eq!(a.is_new(None, "x.rs", 1, 1), Some(true));
     let a = align(&new("a.rs", &text), &new("b.rs", &lines(10, 100)));
     assert_eq!(a.place(None, "a.rs", 9, 9), Place::Gone);
-    // Deleted after all.
+    // Deleted.
     let a = align(&renamed("a.rs", "a.rs", &before), &change(Some(("a.rs", &base)), None));
     let nothing = |at: Place| matches!(at, Place::At(Spot { ref lines, kept: Kept::Not, .. }) if lines.is_empty());
     assert!(nothing(a.place(None, "a.rs", 10, 10)));
@@ -208,11 +208,11 @@ fn of_different_bases_only_what_both_show_is_known() {
     assert_eq!(a.place(None, "a.rs", 50, 50), Place::Unknown);
     assert_eq!(a.is_new(None, "a.rs", 32, 32), Some(false));
     assert_eq!(a.is_new(None, "a.rs", 34, 34), Some(true));
-    // Between lines that are shown next to each other, what is not there is gone.
+    // A line is known to be gone if its neighbors are shown next to each other.
     let mended = other.replace("line 30\n", "line 30\ngood\n");
     let now = change_of(Some(("a.rs", &other, Some(3))), Some(("a.rs", &mended, Some(5))));
     assert_eq!(align(&before, &now).place(None, "a.rs", 31, 31), at(32, 33, Kept::Not));
-    // Nothing is known of a file that only one shows.
+    // A file that only one change shows is unknown.
     let a =
         Alignment::between(Side { text: before.as_bytes(), left_out: &[] }, Side { text: b"", left_out: &[] }, false);
     assert_eq!(a.place(None, "a.rs", 31, 31), Place::Unknown);
@@ -269,7 +269,7 @@ fn each_commit_of_a_range_has_its_own_lines() {
 #[test]
 fn every_line_of_a_large_change_is_put_where_it_is_now() {
     let base = lines(1, 40_000);
-    // Nothing is above line 17 that differs; every line that ends in 5 is in both changes, in 7 in one of them.
+    // No line above 17 differs. Every line that ends in 5 is in both changes, in 7 in one of them.
     let before: String = base.replace("5\n", "5!\n");
     let now = before.replace("7\n", "7!\n").replace("line 1\n", "");
     let a = rounds(&base, &before, &now);
@@ -283,14 +283,15 @@ fn every_line_of_a_large_change_is_put_where_it_is_now() {
         assert_eq!(a.place(None, "a.rs", first, last), expected, "{first}-{last}");
     }
     let new: Vec<u32> = (2..39_999).filter(|n| a.is_new(None, "a.rs", *n, *n) == Some(true)).collect();
-    // Line `n` was line `n + 1`: it is new where that ends in 7, and so is the one below, as what stood above it went.
+    // Line `n` was line `n + 1`. It is new if that number ends in 7, and so is the following line, since the line above
+    // it is gone.
     let expected: Vec<u32> = (2..39_999).filter(|n| matches!((n + 1) % 10, 7 | 8)).collect();
     assert_eq!(new, expected);
 }
 
 #[test]
 fn as_many_hunks_as_a_file_can_have_are_looked_up_one_by_one() {
-    // Twenty thousand hunks on each side, and two million look-ups: with a walk over the hunks for each, minutes.
+    // Twenty thousand hunks on each side, and two million lookups: a linear search in the hunks would take minutes.
     let base: String = (1..160_000).map(|n| format!("{n}\n")).collect();
     let change = |last: u32, what: &str| -> String {
         (1..160_000).map(|n| if n % 8 == last { format!("{n}{what}\n") } else { format!("{n}\n") }).collect()

@@ -1,4 +1,4 @@
-//! The lines of a file in two rounds, as far as the two changes show them, with their white space folded.
+//! The known lines of a file in two rounds, with white space normalized.
 
 use super::map::{self, Kinship, Part, Window};
 use super::read::{Hunk, Shown};
@@ -10,26 +10,26 @@ use std::collections::BTreeMap;
 pub struct Line {
     /// From 1.
     pub number: u32,
-    /// Bytes of white space before its text; a tab counts as eight.
+    /// Bytes of leading white space; a tab counts as eight.
     pub indent: usize,
-    /// Its words, one blank between two.
+    /// Its words, separated by single spaces.
     pub folded: Vec<u8>,
-    /// What stands between it and the line before it in the list is known to be blank. Of the first one: nothing
-    /// but blank lines stand above it in the file.
+    /// Whether only blank lines are between it and the previous line of the list. For the first line: whether only
+    /// blank lines are above it in the file.
     pub joined: bool,
 }
 
-/// A file in two rounds. Lines are in order; blank ones are left out.
+/// A file in two rounds. Lines are ordered, without blank ones.
 #[derive(Clone, Debug, Default)]
 pub struct FileText {
-    /// The path in this round, as reports write it; `None`: it is not in its change, or deleted.
+    /// Path in this round, as in reports; `None` if the change lacks it or deletes it.
     pub path: Option<String>,
     pub commit: Option<String>,
     pub before: Vec<Line>,
     pub now: Vec<Line>,
-    /// By line of `now`: it was not there in the earlier round.
+    /// By line of `now`: whether it is new since the earlier round.
     pub fresh: Vec<bool>,
-    /// Where one side shows a stretch, so does the other: what is not shown there is not there.
+    /// Whether both sides show the same parts, so that a line missing there does not exist.
     pub exact: bool,
 }
 
@@ -62,7 +62,7 @@ impl FileText {
             now.iter().flat_map(|n| hunks(n)).flat_map(Hunk::numbered).map(|(n, _, added)| (n, added)).collect();
         let is_fresh = |n: u32| match &pair.map {
             Map::Whole(_) => pair.map.run_now(n).is_none(),
-            // What was there before is not known: only what the change itself adds can be told to be new.
+            // The earlier content is unknown: only lines that the change itself adds are known to be new.
             Map::Shown { .. } => pair.map.run_now(n).is_none() && added.get(&n) == Some(&true),
             Map::Unknown => before.is_none() && added.get(&n) == Some(&true),
         };
@@ -87,7 +87,7 @@ fn hunks(s: &Shown) -> &[Hunk] {
     s.hunks.as_deref().unwrap_or_default()
 }
 
-/// Takes the lines of each side from its own change, and what the other one knows of them besides.
+/// Returns the lines of each side from its own change, with the lines that the other change has of it.
 fn apart(before: Option<&Shown>, now: Option<&Shown>, same_base: bool) -> (Numbered, Numbered) {
     let own = |s: Option<&Shown>| -> Numbered {
         s.into_iter().flat_map(hunks).flat_map(Hunk::numbered).map(|(n, text, _)| (n, text.to_vec())).collect()
@@ -131,7 +131,7 @@ fn fold_all<'t>(lines: impl Iterator<Item = (u32, &'t [u8])>) -> Vec<Line> {
     out
 }
 
-/// Returns the words of a line, one blank between two.
+/// Returns the words of a line, separated by single spaces.
 pub(in crate::rounds) fn folded(line: &[u8]) -> Vec<u8> {
     let words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     words.collect::<Vec<_>>().join(&b' ')

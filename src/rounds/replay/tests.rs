@@ -1,4 +1,4 @@
-//! Stored rounds under other policies.
+//! Tests of stored rounds under other policies.
 
 use super::super::sample::{claim, report, rule, stored};
 use super::*;
@@ -10,7 +10,7 @@ fn rules() -> RuleSet {
     RuleSet::new(&RulesPolicy::default(), &[]).unwrap()
 }
 
-/// A stored round as the default policy judges it.
+/// Returns a stored round, judged by the default policy.
 fn known(findings: Vec<Finding>, change: impl Fn(&mut Report)) -> stored::Review {
     let mut report = report(1, findings);
     report.tool.rules_hash = rules().hash().to_owned();
@@ -25,7 +25,7 @@ fn policy(change: impl Fn(&mut Policy)) -> Policy {
     policy
 }
 
-/// The policy of a file that ignores a path.
+/// Returns a policy that ignores a path.
 fn ignores(glob: &str) -> Policy {
     let text = format!("version = 1\nignore = ['{glob}']\n[review]\nbackends = ['m']\n[backend.m]\nkind = 'openai'\n");
     let user = crate::policy::File { name: "user".to_owned(), bytes: text.into_bytes() };
@@ -44,7 +44,7 @@ fn whats(r: &Replayed) -> Vec<String> {
     r.because.iter().map(|b| format!("{} {}", id(b), b.what)).collect()
 }
 
-/// A finding of a built-in rule that is major by itself.
+/// Returns a finding of a built-in rule with default severity major.
 fn builtin() -> Finding {
     let id = crate::rules::describe_all().find(|d| d.severity == Severity::Major).unwrap().id.to_owned();
     rule(&id, 3)
@@ -148,7 +148,7 @@ fn each_key_that_judges_is_taken_into_account() {
         assert_eq!((r.would_be.verdict, r.would_be.exit_code, r.flips), (verdict, exit, true), "{what}: {r:?}");
         assert_eq!(whats(&r), [because], "{what}");
     }
-    // What an incomplete review does to the exit is no other verdict.
+    // Another exit code of an incomplete review is not another verdict.
     let r = replayed(&cut, &policy(|p| p.on_incomplete = OnIncomplete::Warn));
     assert_eq!((r.would_be.verdict, r.would_be.exit_code, r.flips), (Verdict::Incomplete, 0, false));
 }

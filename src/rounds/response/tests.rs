@@ -1,4 +1,4 @@
-//! Answers in every form that coders write.
+//! Tests of responses in all accepted formats.
 
 use super::*;
 use crate::policy::RulesPolicy;
@@ -67,7 +67,7 @@ fn an_answer_is_read_from_the_markdown_that_coders_are_told_to_write() {
     assert_eq!(given.modified_files, ["src/a.rs", "src/b.rs"]);
     assert_eq!(given.questions, ["Should F2 be a map?"]);
     assert_eq!(given.text.as_deref(), Some("F1: checked for null"));
-    // The same, as text inside of JSON.
+    // The same, as text in a JSON value.
     assert_eq!(Given::from_json(&Value::String(text.to_owned())).unwrap(), given);
     assert_eq!(Given::parse(&serde_json::to_string(text).unwrap()).unwrap(), given);
     let none =

@@ -1,4 +1,4 @@
-//! Rounds as a prompt tells them.
+//! Tests of rounds as text for a prompt.
 
 use super::super::sample::{claim, explains, report, rule, stored};
 use super::*;

@@ -1,4 +1,4 @@
-//! Reads replies on Bitbucket Cloud: their authors, the rights of these, and the time when the head was pushed.
+//! Reads replies on Bitbucket Cloud, the rights of their authors, and the time of the head's push.
 
 use super::{account, below, is_short_for, pages};
 use crate::forge::bitbucket::{MOST, add_authors, parts};
@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Events of a pull request that are searched for the push of its head.
+/// Activities of a pull request that are searched for the push of its head, at most.
 const MOST_EVENTS: usize = 200;
-/// Comments between a reply and the first one of its conversation.
+/// Comments between a reply and the first one of its conversation, at most.
 const MOST_PARENTS: usize = 50;
 
 pub(in crate::forge::bitbucket) async fn replies(
@@ -30,7 +30,7 @@ pub(in crate::forge::bitbucket) async fn replies(
     Ok((replies.collect(), !pages.more))
 }
 
-/// Returns the first comment of a conversation; `None`: it is not among the comments that were read.
+/// Returns the first comment of a conversation, or `None` if it is not among the comments that were read.
 fn root_of<'a>(comment: &'a Value, by_id: &HashMap<u64, &'a Value>) -> Option<&'a Value> {
     let mut at = comment;
     for _ in 0..MOST_PARENTS {
@@ -57,8 +57,8 @@ fn reply(comment: &Value, root: &Value) -> CommentReply {
     }
 }
 
-/// Returns when the head became that of the pull request. Each update names the head that it left, the newest first; those
-/// of a title or a description name it too, so the oldest in a row is the push.
+/// Returns the time when the head was pushed. Each update contains the head at that time, newest first. Updates of a
+/// title or a description contain it too, so the oldest in a row is the push.
 pub(in crate::forge::bitbucket) async fn pushed(
     forge: &Forge,
     pull: &PullRequest,
@@ -76,7 +76,8 @@ pub(in crate::forge::bitbucket) async fn pushed(
             return Ok(None);
         }
     }
-    // Older updates may name it too: the push is then older than any that was read, which is on the safe side.
+    // Older updates that were not read may contain it too. Then the push is older than the time returned, which is
+    // safe.
     Ok(pushed)
 }
 

@@ -1,4 +1,4 @@
-//! Reads replies on Bitbucket Data Center: their authors, the rights of these, and the time when the head was pushed.
+//! Reads replies on Bitbucket Data Center, the rights of their authors, and the time of the head's push.
 
 use super::{pages, path};
 use crate::forge::bitbucket::{MOST, add_authors, key, parts};
@@ -9,9 +9,9 @@ use crate::http::{Failure, Limits};
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Grants of one name that are read.
+/// Grants for a user name that are read, at most.
 const MOST_GRANTS: usize = 100;
-/// Replies to replies that are read.
+/// Depth of nested replies that are read, at most.
 const MOST_DEPTH: usize = 20;
 
 async fn activities(forge: &Forge, pull: &PullRequest, limits: &Limits<'_>) -> Result<Pages, Failure> {
@@ -38,7 +38,7 @@ pub(in crate::forge::bitbucket) async fn replies(
     Ok((out, !activities.more))
 }
 
-/// Takes replies, and those to them: all of them stand below the same first comment.
+/// Collects replies and the replies to them: all belong to the same first comment.
 fn gather(pull: &PullRequest, comments: &Value, root: &Value, depth: usize, out: &mut Vec<CommentReply>) {
     for comment in comments.as_array().into_iter().flatten().filter(|_| depth < MOST_DEPTH) {
         out.push(reply(pull, comment, root));
@@ -65,7 +65,7 @@ fn reply(pull: &PullRequest, comment: &Value, root: &Value) -> CommentReply {
     }
 }
 
-/// Returns when the head was pushed: the newest event that moved the source, or else the opening.
+/// Returns the time when the head was pushed: the newest activity that moved the source branch, or else the opening.
 pub(in crate::forge::bitbucket) async fn pushed(
     forge: &Forge,
     pull: &PullRequest,
@@ -101,8 +101,8 @@ pub(in crate::forge::bitbucket) async fn authors(
     Ok(out)
 }
 
-/// Returns the rights of an account: a permission that it was given itself, for the repository or its project. No
-/// interface says what it has through groups.
+/// Returns the rights of an account: a permission granted to it directly, for the repository or its project. No API
+/// reports the permissions that it has through groups.
 pub(in crate::forge::bitbucket) async fn rights(
     forge: &Forge,
     account: &Account,

@@ -1,4 +1,4 @@
-//! Texts that are looked for after a model fell silent, or a rule.
+//! Tests of searching for the text of findings that are not reported again.
 
 use super::super::look::{Aside, Look, Standing};
 use super::super::{Comparison, Current, Earlier};
@@ -8,7 +8,7 @@ use crate::rounds::sample::{change, claim, report, rule, stored};
 use crate::wire::stored::State;
 use crate::wire::{Finding, SourceKind};
 
-/// What is beside the change.
+/// A file outside of the change.
 #[derive(Debug)]
 struct Beside(Aside);
 
@@ -30,12 +30,12 @@ impl Look for Beside {
     }
 }
 
-/// Numbered lines that all files have in the base.
+/// Returns the numbered lines that all files have in the base.
 fn base() -> String {
     (1..=40).map(|n| format!("base_{n}();\n")).collect()
 }
 
-/// The base with a text in place of one of its lines.
+/// Returns the base with a text in place of one line.
 fn with(line: u32, text: &str) -> String {
     base().replace(&format!("base_{line}();\n"), text)
 }
@@ -64,7 +64,7 @@ fn told(found: Finding, before: Files<'_>, now: Files<'_>, aside: Aside) -> (Sta
     (since.entries[0].state, place)
 }
 
-/// Returns what becomes of a claim about a text at line 20 of `a.rs`, of which `line` is the line in question.
+/// Returns the state of a claim about line `line` of a text that begins at line 20 of `a.rs`.
 fn claimed(text: &str, line: u32, now: Files<'_>) -> (State, Option<(String, u32)>) {
     told(claim(19 + line, "Off by one"), &[("a.rs", &with(20, text))], now, Aside::Nothing)
 }
@@ -104,14 +104,14 @@ fn other_code_beside_the_lines_is_an_answer() {
     ] {
         assert_eq!(claimed(CALL, 2, &[("a.rs", &with(20, &text))]), FIXED, "{what}");
     }
-    // Over a block that is longer than what is looked at around a line.
+    // Around a block that is longer than the compared surroundings.
     let long: String = (1..=9).map(|n| format!("step_{n}(all, count);\n")).collect();
     let under: String = long.lines().map(|l| format!("    {l}\n")).collect();
     let same = with(20, &under);
     assert_eq!(claimed(&long, 5, &[("a.rs", &same)]), there(State::StillThere, "a.rs", 24));
     let guarded = with(20, &format!("if ok {{\n{under}}}\n"));
     assert_eq!(claimed(&long, 5, &[("a.rs", &guarded)]), FIXED);
-    // Where indentation is structure.
+    // In a language with significant indentation.
     let (inside, after) = ("for x in all:\n    use(x)\n    return x\n", "for x in all:\n    use(x)\nreturn x\n");
     let of = |file: &str| {
         let found = Finding { file: Some(file.to_owned()), ..claim(22, "Off by one") };
@@ -128,10 +128,10 @@ fn a_text_that_was_moved_is_still_there() {
     assert_eq!(claimed(CALL, 2, &[("a.rs", &indented)]), there(State::Moved, "a.rs", 36));
     let (rest, other) = (with(20, "begin_now();\n"), with(5, CALL));
     assert_eq!(claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &other)]), there(State::Moved, "b.rs", 6));
-    // Alone, where it is a text that nobody writes twice by chance.
+    // Alone, if the text is distinctive.
     let alone = with(5, "let rest = split(all, count + 1);\n");
     assert_eq!(claimed(CALL, 2, &[("a.rs", &rest), ("b.rs", &alone)]), there(State::Moved, "b.rs", 5));
-    // Moved and mended.
+    // Moved and fixed.
     for (what, text) in [
         ("other text", CALL.replace("+ 1", "+ 2")),
         ("a check above", CALL.replace("let", "check(all);\nlet")),
@@ -148,7 +148,7 @@ fn a_line_of_which_there_are_many_is_not_found_in_another_one() {
     for line in ["}", "return None;", "import os", "return nil, err", "assert x"] {
         let text = format!("begin();\n{line}\nend();\n");
         let rest = with(20, "begin();\nend();\n");
-        // It was there before, elsewhere in the file.
+        // It existed before, elsewhere in the file.
         let twice = |text: &str| text.replace("base_3();\n", &format!("base_3();\n{line}\n"));
         let found = claim(22, "Off by one");
         let before = twice(&with(20, &text));
@@ -157,13 +157,13 @@ fn a_line_of_which_there_are_many_is_not_found_in_another_one() {
         let new = rest.replace("base_30();\n", &format!("if at_end() {{\n{line}\nother();\n"));
         assert_eq!(claimed(&text, 2, &[("a.rs", &new)]), FIXED, "{line}");
         assert_eq!(claimed(&text, 2, &[("a.rs", &rest), ("b.rs", &with(9, &new))]), FIXED, "{line}");
-        // Moved with a line beside it, it is that line.
+        // Moved with an adjacent line, it is the same line.
         let moved = with(35, &text);
         if line != "}" {
             assert_eq!(claimed(&text, 2, &[("a.rs", &moved)]), there(State::Moved, "a.rs", 36), "{line}");
         }
     }
-    // Of two equal lines, the one that was meant is deleted: next to each other, or far apart.
+    // Of two equal lines, the one with the finding is deleted: adjacent, or far apart.
     let line = "let rest = split(all, count + 1);\n";
     for first in [1, 2] {
         assert_eq!(claimed(&format!("{line}{line}"), first, &[("a.rs", &with(20, line))]), FIXED);
@@ -180,10 +180,10 @@ fn a_rule_is_believed_about_the_file_that_it_looked_at() {
     let indented = with(20, &CALL.replace("let", "    let"));
     assert_eq!(ruled(&[("a.rs", &indented)]), State::Fixed);
     assert_eq!(ruled(&[("a.rs", &with(35, CALL))]), State::Fixed);
-    // In a file that it perhaps does not look at.
+    // In a file that the rule may not read.
     assert_eq!(ruled(&[("a.rs", &base()), ("b.rs", &with(9, CALL))]), State::Unchecked);
     assert_eq!(ruled(&[("b.rs", &with(9, &CALL.replace("+ 1", "+ 2")))]), State::Fixed);
-    // What says how a file is to be read is gone.
+    // The interpreter line is gone.
     let script = |first: &str| with(20, CALL).replace("base_1();", first);
     let (before, now) = (script("#!/usr/bin/python3"), script("#"));
     let of = |now: &str| told(rule("py-eval", 21), &[("a", &before)], &[("a", now)], Aside::Nothing).0;
@@ -215,7 +215,7 @@ fn what_is_beside_the_change_is_looked_through() {
     assert_eq!(of(rule("py-eval", 21), hidden(Standing::Ignored)).0, State::Unchecked);
     assert_eq!(of(rule("secret", 21), hidden(Standing::Hidden)).0, State::Unchecked);
     assert_eq!(of(rule("secret", 21), hidden(Standing::Ignored)).0, State::Fixed);
-    // A secret that one policy masks and another one does not is the same text.
+    // A secret that only one of the policies masks is the same text.
     let stars = CALL.replace("count + 1", "**********");
     let key = CALL.replace("count + 1", "keykeykeyk");
     let masked = with(20, &stars);

@@ -1,24 +1,24 @@
-//! Names of the files and folders of what checks the code, by class.
+//! Names of files and folders that check the code, by class.
 
 use super::paths::{CI, HOOK};
 
-/// Files and folders of one class, in lower case.
+/// Files and folders of one class, in lowercase.
 pub(super) struct Class {
-    /// Follows "is".
+    /// Name of the class, to follow "is".
     pub(super) name: &'static str,
     /// Names of files or folders, anywhere in a path.
     pub(super) parts: &'static [&'static str],
-    /// Names of files without the extension of a configuration.
+    /// Names of files without the extension of a configuration file.
     pub(super) bases: &'static [&'static str],
     /// Names of files.
     pub(super) files: &'static [&'static str],
-    /// First letters of the name of a file.
+    /// Prefixes of file names.
     pub(super) starts: &'static [&'static str],
-    /// Last letters of the name of a file.
+    /// Suffixes of file names.
     pub(super) ends: &'static [&'static str],
 }
 
-/// The classes. Of several that fit, the first one counts.
+/// The classes. The first match counts.
 pub(super) static CLASSES: &[Class] = &[
     Class {
         name: "policy of the review or a decision on findings",

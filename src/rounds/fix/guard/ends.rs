@@ -1,6 +1,6 @@
-//! Code that lets a test run end with success, or that keeps tests from running. Pure.
+//! Detects code that ends a test run with success, or keeps tests from running. Pure.
 //!
-//! The code under test runs inside of the test run, so that this counts in every program text and not only in tests.
+//! The code under test runs in the test process, so this applies to all program text and not only to tests.
 
 use super::{SHELLS, added};
 use crate::diff::RepoPath;
@@ -8,11 +8,11 @@ use crate::rules::is_program_text;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Words before a call that is a definition.
+/// Words before a name that mark a definition instead of a call.
 const DEFINITIONS: &[&str] =
     &["def", "fn", "func", "function", "fun", "void", "sub", "static", "private", "public", "async"];
 
-/// A call that ends the process, with no status or that of success.
+/// A call that ends the process without a status or with success.
 static EXIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let receiver =
         r"(?:(?:sys|os|process|system|kernel|deno|bun|environment|builtins|libc|runtime|platform)\s*(?:\.|::)\s*)?";
@@ -23,7 +23,7 @@ static EXIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Other ways to end a process with success, or to keep tests from running.
 static OTHERS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
-        // Statements without brackets, as in Ruby, Perl and PHP.
+        // Statements without parentheses, as in Ruby, Perl and PHP.
         r"^\s*exit!?(?:\s+(?:0|true))?\s*(?:;|$|if\s|unless\s)",
         r"(?i)\b_exit\s*\(\s*(?:[^1-9\s]|$)",
         r"\braise\s+SystemExit\s*(?:\(\s*(?:0|None)?\s*\)\s*)?(?:#|;|$)",
@@ -49,10 +49,10 @@ static OTHERS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Returns the first line that a fix adds and that ends a test run or keeps tests from running.
+/// Returns the first added line that ends a test run or keeps tests from running.
 pub(super) fn ends<'t>(path: &RepoPath, before: &[u8], after: &'t [u8]) -> Option<&'t [u8]> {
     let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
-    // Scripts of a shell run in processes of their own, where an early success is usual.
+    // Shell scripts run in their own processes, where an early success is usual.
     let is_shell = name.rsplit_once('.').is_some_and(|(_, extension)| SHELLS.contains(&extension));
     if is_shell || !is_program_text(path.as_bytes()) {
         return None;

@@ -1,9 +1,9 @@
-//! Manifests of packages: a fix may change their dependencies, and no scripts or settings of checks.
+//! Package manifests: a fix may change their dependencies, but not scripts or settings of checks.
 
 use crate::diff::RepoPath;
 use serde_json::Value as Json;
 
-/// Keys of `package.json`, `composer.json` and `deno.json` that run nothing and configure no check.
+/// Keys of `package.json`, `composer.json` and `deno.json` that neither run a program nor configure a check.
 const JSON_KEYS: &[&str] = &[
     "dependencies",
     "devDependencies",
@@ -37,7 +37,7 @@ const TOML_KEYS: &[&str] = &[
     "keywords",
 ];
 
-/// Returns what a fix may not change of a manifest and does; `None`: nothing.
+/// Returns the forbidden change of a manifest, or `None` if there is none.
 pub(super) fn changed(path: &RepoPath, before: &[u8], after: &[u8]) -> Option<&'static str> {
     let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
     match name.as_str() {
@@ -56,11 +56,11 @@ pub(super) fn changed(path: &RepoPath, before: &[u8], after: &[u8]) -> Option<&'
     }
 }
 
-/// Returns true if a manifest differs in what is left of it, or cannot be read.
+/// Returns true if the remaining content of a manifest differs, or cannot be parsed.
 fn is_changed<T: PartialEq>(before: &[u8], after: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> bool {
     match (read(before), read(after)) {
         (Some(before), Some(after)) => before != after,
-        // A manifest that is new, broken or mended.
+        // A manifest that is new, or invalid before or after.
         _ => before != after,
     }
 }
@@ -72,7 +72,7 @@ fn without_data(mut value: Json) -> Json {
     value
 }
 
-/// Removes tables of dependencies. Those of build scripts stay: they run.
+/// Removes tables of dependencies, except those of build scripts, which run.
 fn without_dependencies(mut value: toml::Value) -> toml::Value {
     if let Some(table) = value.as_table_mut() {
         TOML_KEYS.iter().for_each(|key| drop(table.remove(*key)));
@@ -85,10 +85,10 @@ fn without_dependencies(mut value: toml::Value) -> toml::Value {
     value
 }
 
-/// Removes dependencies below a table that has some.
+/// Removes dependencies from a table that may contain tables of them.
 fn without_nested(name: &str, value: toml::Value) -> toml::Value {
     match value {
-        // Each platform, or each group, has tables of its own.
+        // Each platform or group has tables of its own.
         toml::Value::Table(table) if matches!(name, "target" | "group") => {
             toml::Value::Table(table.into_iter().map(|(key, inner)| (key, without_dependencies(inner))).collect())
         }

@@ -1,13 +1,13 @@
-//! Files that checks run: named by CI files, hooks, scripts of packages, or the policy's command for tests.
+//! Finds the files that checks run: named by CI files, hooks, package scripts, or the policy's test command.
 
 use super::{SHELLS, paths};
 use crate::diff::RepoPath;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
-/// Bytes of a file that is searched for names.
+/// Bytes of a file that is searched for names, at most.
 const MOST_BYTES: usize = 256 << 10;
-/// How many scripts may name the next one.
+/// Length of a chain of scripts that run each other, at most.
 const DEPTH: usize = 3;
 /// Programs that run a file.
 const INTERPRETERS: &[&str] = &[
@@ -56,13 +56,13 @@ const KEYS: &[&str] =
     &["run:", "script:", "before_script:", "after_script:", "entry:", "command:", "cmd:", "exec:", "entrypoint:"];
 /// Parts of flags whose value is run or configures a check.
 const FLAGS: &[&str] = &["config", "require", "setup", "rcfile", "import", "loader", "preload", "-r", "-c", "-f"];
-/// Scripts of a package that start the program, and check nothing.
+/// Package scripts that start the program and check nothing.
 const STARTS: &[&str] = &["start", "dev", "serve", "develop", "watch", "preview", "storybook", "electron"];
 
 /// Reads a file of the tree.
 pub(super) type Read<'a> = &'a dyn Fn(&RepoPath) -> Option<Vec<u8>>;
 
-/// Returns the files of a tree that checks run. `command`: the policy's command for tests.
+/// Returns the files of a tree that checks run. `command` is the policy's test command.
 pub(super) fn run_by_checks(tree: &BTreeSet<RepoPath>, read: Read<'_>, command: Option<&str>) -> BTreeSet<RepoPath> {
     let mut texts: Vec<(String, String)> = command.map(|c| (String::new(), c.to_owned())).into_iter().collect();
     for path in tree {
@@ -83,7 +83,7 @@ pub(super) fn run_by_checks(tree: &BTreeSet<RepoPath>, read: Read<'_>, command: 
     out
 }
 
-/// Returns the commands of a file, if it is one that names checks.
+/// Returns the commands in a file that names checks, or `None` for other files.
 fn commands(path: &RepoPath, read: Read<'_>) -> Option<String> {
     let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
     if matches!(name.as_str(), "package.json" | "composer.json" | "deno.json") {
@@ -96,7 +96,7 @@ fn commands(path: &RepoPath, read: Read<'_>) -> Option<String> {
     if names_checks { text_of(path, read) } else { None }
 }
 
-/// Returns the strings of a value, a line each.
+/// Returns the strings of a value, one per line.
 fn strings(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -106,7 +106,7 @@ fn strings(value: &Json) -> String {
     }
 }
 
-/// Returns the text of a script; `None`: it is too long, or its names are not commands.
+/// Returns the text of a file, or `None` if it is missing or too long.
 fn text_of(path: &RepoPath, read: Read<'_>) -> Option<String> {
     let bytes = read(path).filter(|bytes| bytes.len() <= MOST_BYTES)?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -117,7 +117,7 @@ fn folder(path: &RepoPath) -> String {
     path.rsplit_once('/').map(|(folder, _)| folder.to_owned()).unwrap_or_default()
 }
 
-/// Returns the files that commands run. Their paths are below the top or below the folder of the file.
+/// Returns the files that commands run. Their paths are relative to the top or to the folder of the file.
 fn named(text: &str, folder: &str, tree: &BTreeSet<RepoPath>) -> Vec<RepoPath> {
     let mut out = Vec::new();
     for line in text.lines() {
@@ -144,7 +144,7 @@ fn candidates(word: &str, folder: &str, before: &[&str]) -> Vec<RepoPath> {
         let files = [format!("{module}.py"), format!("{module}/__main__.py")];
         return places.flat_map(|f| files.iter().map(move |m| joined(f, m))).flatten().collect();
     }
-    // The folder of the checkout, as in `$GITHUB_WORKSPACE/run.sh`.
+    // The checkout folder, as in `$GITHUB_WORKSPACE/run.sh`.
     let word = match word.split_once('/') {
         Some((first, rest)) if first.starts_with('$') => rest,
         _ => word,
@@ -152,7 +152,7 @@ fn candidates(word: &str, folder: &str, before: &[&str]) -> Vec<RepoPath> {
     places.filter_map(|f| joined(f, word)).collect()
 }
 
-/// Joins a relative path with a folder; `None`: it leaves the top.
+/// Joins a relative path with a folder, or returns `None` if it leaves the top.
 fn joined(folder: &str, path: &str) -> Option<RepoPath> {
     let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
     for part in path.split('/') {
@@ -178,7 +178,7 @@ fn is_run(word: &str, before: &[&str], path: &RepoPath) -> bool {
         let p = p.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         INTERPRETERS.contains(&p) || KEYS.contains(&p)
     };
-    // An entry of a list can be a path of another kind: `paths: [src/a.py]`, with one entry a line.
+    // An entry of a list can be another kind of path: `paths: [src/a.py]`, with one entry per line.
     let is_first = before.is_empty();
     let is_last_flag = before.last().is_some_and(is_flag);
     is_script || word.starts_with("./") || is_last_flag || is_first || program.is_some_and(is_program)

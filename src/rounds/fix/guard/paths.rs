@@ -1,14 +1,14 @@
-//! Paths of what checks the code, by class.
+//! Classifies paths of files that check the code.
 
 use super::SHELLS;
 use super::classes::{CLASSES, Class};
 use crate::diff::RepoPath;
 
-/// The name of the class of CI files.
+/// Name of the class of CI files.
 pub(super) const CI: &str = "a CI file";
-/// The name of the class of hooks.
+/// Name of the class of hooks.
 pub(super) const HOOK: &str = "a hook";
-/// Extensions of configurations. A tool that reads one of them often reads others too.
+/// Extensions of configuration files. A tool that reads one of them often reads others too.
 const CONFIGURATIONS: &[&str] = &[
     "yml",
     "yaml",
@@ -34,7 +34,7 @@ const CONFIGURATIONS: &[&str] = &[
 /// Words in the name of a script that checks the code.
 const CHECKS: &[&str] =
     &["test", "tests", "ci", "lint", "check", "checks", "verify", "coverage", "precommit", "validate"];
-/// Folders with tools of a project.
+/// Names of folders with tools of a project.
 const TOOLS: &[&str] = &[
     "scripts",
     "script",
@@ -62,7 +62,7 @@ const TOOLS: &[&str] = &[
     "deploy",
 ];
 
-/// Returns the class of a path, to follow "is"; `None`: a fix may change it.
+/// Returns the class of a path, to follow "is", or `None` if a fix may change it.
 pub(super) fn class(path: &RepoPath, of_policy: &[String]) -> Option<&'static str> {
     if is_below(path, of_policy) {
         return Some("named by the policy of the review");
@@ -72,7 +72,7 @@ pub(super) fn class(path: &RepoPath, of_policy: &[String]) -> Option<&'static st
     if let Some(class) = of_folders(&path, name) {
         return Some(class);
     }
-    // A file of this name below the top is often one of a task queue.
+    // A file of this name in a subfolder often belongs to a task queue.
     if path == "tasks.py" {
         return Some("a build script");
     }
@@ -87,19 +87,19 @@ pub(super) fn class(path: &RepoPath, of_policy: &[String]) -> Option<&'static st
     CLASSES.iter().find(is_in).map(|class| class.name)
 }
 
-/// Returns true if a path is one of the entries, below one, or has the name of one without a folder.
+/// Returns true if a path equals an entry, is below one, or has the file name of an entry without a folder.
 pub(super) fn is_below(path: &RepoPath, entries: &[String]) -> bool {
     let path = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
     let has = |entry: &String| {
         let entry = entry.trim_start_matches("./").trim_end_matches('/').to_lowercase();
-        // The name of a conventions file counts in every folder.
+        // The name of a conventions file applies in every folder.
         let is_named = !entry.contains('/') && path.rsplit('/').next() == Some(entry.as_str());
         !entry.is_empty() && (path == entry || is_named || path.starts_with(&format!("{entry}/")))
     };
     entries.iter().any(has)
 }
 
-/// Returns true if a file has the name of a tool's configuration, with the extension of one or with none.
+/// Returns true if a file has the name of a tool's configuration, with a configuration extension or none.
 fn is_configuration(name: &str, base: &str) -> bool {
     match name.strip_prefix(base) {
         Some("") => true,
@@ -108,7 +108,7 @@ fn is_configuration(name: &str, base: &str) -> bool {
     }
 }
 
-/// Returns the class of a path by folders whose names other folders have too: `ci`, `jenkins`, `hooks`, and those with tools.
+/// Returns the class of a path by ambiguous folder names: `ci`, `jenkins`, `hooks`, and folders with tools.
 fn of_folders(path: &str, name: &str) -> Option<&'static str> {
     let folders: Vec<&str> = path.split('/').rev().skip(1).collect::<Vec<_>>().into_iter().rev().collect();
     let is_tool = |i: usize| i.checked_sub(1).is_none_or(|parent| TOOLS.contains(&folders[parent]));
@@ -117,19 +117,19 @@ fn of_folders(path: &str, name: &str) -> Option<&'static str> {
         return Some(CI);
     }
     let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
-    // A hook of React: `useTitle.ts`.
+    // A React hook, such as `useTitle.ts`.
     let is_react = name.starts_with("use") && matches!(extension, "ts" | "tsx" | "js" | "jsx" | "test.ts" | "test.tsx");
     if has(&["hooks", "git-hooks"]) && !is_react || GIT_HOOKS.contains(&stem) {
         return Some(HOOK);
     }
     let is_tool_folder = folders.last().is_none_or(|folder| TOOLS.contains(folder));
-    // A program can have no extension.
+    // A program may have no extension.
     let is_script = extension.is_empty() || SHELLS.contains(&extension);
     let is_check = is_tool_folder && is_script && stem.split(['-', '_']).any(|w| CHECKS.contains(&w));
     is_check.then_some("a script that checks the code")
 }
 
-/// Names of git's hooks that a change runs.
+/// Names of git hooks that a change may run.
 const GIT_HOOKS: &[&str] = &[
     "pre-commit",
     "pre-push",

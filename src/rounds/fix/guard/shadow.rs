@@ -1,10 +1,10 @@
-//! New files that a test runner loads in place of its own modules, or before the tests. Pure.
+//! Detects new files that a test runner loads in place of its own modules, or before the tests. Pure.
 
 use super::tests_of::is_test;
 use crate::diff::RepoPath;
 use std::collections::BTreeSet;
 
-/// Modules of test runners, wherever they are.
+/// Modules of test runners, in any folder.
 const RUNNERS: &[&str] = &[
     "pytest",
     "_pytest",
@@ -36,7 +36,7 @@ const RUNNERS: &[&str] = &[
     "luaunit",
     "bats",
 ];
-/// Modules that a Python test runner imports. They count where Python looks before its own library.
+/// Modules that a Python test runner imports. They count only in folders that precede Python's own library.
 const LIBRARY: &[&str] = &[
     "abc",
     "argparse",
@@ -129,19 +129,19 @@ const LIBRARY: &[&str] = &[
     "pygments",
     "py",
 ];
-/// Modules that Python loads when it starts.
+/// Modules that Python loads on startup.
 const AT_START: &[&str] = &["sitecustomize", "usercustomize"];
-/// Extensions of modules.
+/// File extensions of modules.
 const MODULES: &[&str] =
     &["py", "pyc", "pyd", "so", "pyw", "js", "cjs", "mjs", "ts", "cts", "mts", "rb", "php", "lua", "bash"];
 
-/// Returns what a new file is, to follow "is"; `None`: nothing that a test runner loads by itself.
+/// Returns the class of a new file, to follow "is", or `None` if a test runner does not load it by itself.
 pub(super) fn class(path: &RepoPath, tree: &BTreeSet<RepoPath>) -> Option<&'static str> {
     let text = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
     let (folder, name) = text.rsplit_once('/').unwrap_or(("", &text));
     let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
     let is_module = MODULES.contains(&extension.rsplit('.').next().unwrap_or_default());
-    // A package counts as its folder. One that exists may gain files.
+    // A package is identified by its folder. Files may be added to an existing one.
     let packages = || new_folders(&text, tree).into_iter();
     let has = |names: &[&str]| is_module && names.contains(&stem) || packages().any(|p| names.contains(&base_of(&p)));
     if has(AT_START) {
@@ -166,7 +166,7 @@ fn base_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Returns the folders of a path that have no file yet.
+/// Returns the folders of a path that contain no file yet.
 fn new_folders(path: &str, tree: &BTreeSet<RepoPath>) -> Vec<String> {
     let ends = path.match_indices('/').map(|(at, _)| &path[..at]);
     ends.filter(|folder| !tree.iter().any(|f| is_below(f, folder))).map(str::to_owned).collect()
@@ -177,7 +177,8 @@ fn is_below(path: &RepoPath, folder: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Returns true if Python looks for modules in a folder during a test run: the top, `src`, `lib`, and folders with tests.
+/// Returns true if Python imports modules from a folder during a test run: the top, `src`, `lib`, and folders with
+/// tests.
 fn is_root(folder: &str, tree: &BTreeSet<RepoPath>) -> bool {
     let is_beside = |f: &RepoPath| {
         let path = String::from_utf8_lossy(f.as_bytes()).to_lowercase();

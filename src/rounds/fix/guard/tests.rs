@@ -1,4 +1,4 @@
-//! Classes of what a fix may not touch, each with several members.
+//! Tests of forbidden changes, with several members of each class.
 
 use super::*;
 

@@ -1,11 +1,11 @@
-//! Tests: a fix may add lines to them. It may not remove, change or skip what they check.
+//! Tests: a fix may add lines to them, but may not remove, change or skip their checks.
 
 use super::{Changed, added, removed};
 use crate::diff::RepoPath;
 use crate::rules::{is_test_path, may_be_test};
 use std::collections::BTreeMap;
 
-/// Parts of calls that check something, in lower case.
+/// Parts of calls that check something, in lowercase.
 const CHECKS: &[&str] = &[
     "assert",
     "expect",
@@ -34,7 +34,7 @@ const CHECKS: &[&str] = &[
     "is_deeply",
     "approvals",
 ];
-/// Words that declare a test, in lower case.
+/// Words that declare a test, in lowercase.
 const DECLARATIONS: &[&str] = &[
     "def test",
     "#[test",
@@ -68,7 +68,7 @@ const DECLARATIONS: &[&str] = &[
     "class test",
     "testcase",
 ];
-/// Words that skip a test, in lower case.
+/// Words that skip a test, in lowercase.
 const SKIPS: &[&str] = &[
     "pytest.skip",
     "mark.skip",
@@ -115,7 +115,7 @@ const SKIPS: &[&str] = &[
 /// Whole lines that end a test early.
 const EARLY_ENDS: &[&str] =
     &["return", "return;", "return ok(());", "return nil", "pass", "exit 0", "exit(0)", "exit(0);", "exit"];
-/// Names of files with helpers of tests, without their extensions.
+/// Names of files with test helpers, without extensions.
 const HELPERS: &[&str] = &[
     "testing",
     "assert",
@@ -139,24 +139,24 @@ const HELPERS: &[&str] = &[
     "custom_matchers",
     "custom_assertions",
 ];
-/// Extensions of files that are tests wherever they are.
+/// Extensions of files that are tests in any folder.
 const FORMATS: &[&str] =
     &[".feature", ".robot", ".bats", ".phpt", ".slt", ".hurl", ".cram", ".doctest", ".story", ".spec.json"];
-/// Marks of examples in documentation that a runner checks: of Python and of Elixir.
+/// Prompts of examples in documentation that a runner checks: in Python and in Elixir.
 const PROMPTS: &[&str] = &[">>>", "iex>", "iex("];
-/// Marks of lines of documentation in Rust, whose examples are tests.
+/// Markers of documentation in Rust, whose examples are tests.
 const DOCUMENTATION: &[&str] = &["///", "//!"];
-/// Lines that one assertion may have.
+/// Lines of one assertion, at most.
 const MOST_LINES: usize = 60;
 
-/// What a file has to do with tests.
+/// The relation of a file to tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// All of its lines are of tests.
+    /// All of its lines belong to tests.
     Tests,
-    /// It has checks, and other code.
+    /// It has checks and other code.
     Some,
-    /// Tests can be beside its code.
+    /// It may contain tests next to its code.
     Program,
 }
 
@@ -169,7 +169,7 @@ fn part(path: &RepoPath) -> Part {
     let text = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
     let (folder, name) = text.rsplit_once('/').unwrap_or(("", &text));
     let has = |wanted: &[&str]| folder.split('/').any(|f| wanted.contains(&f));
-    // Steps and hooks of tests in words: `features/steps/a.py`, `features/support/env.rb`.
+    // Step definitions and hooks of behavior tests: `features/steps/a.py`, `features/support/env.rb`.
     let is_step = has(&["features"]) && (has(&["steps", "support"]) || name.starts_with("environment."));
     let is_perl = name.ends_with(".t") && has(&["t", "xt"]);
     if is_test_path(path.as_bytes()) || is_step || is_perl || FORMATS.iter().any(|end| name.ends_with(end)) {
@@ -179,12 +179,12 @@ fn part(path: &RepoPath) -> Part {
     if HELPERS.contains(&stem) || may_be_test(path.as_bytes()) { Part::Some } else { Part::Program }
 }
 
-/// Returns what a fix weakens in a test; `None`: nothing. `is_of_finding`: a finding is about the file, so that lines which
-/// check nothing may change.
+/// Returns how a fix weakens a test, or `None` if it does not. With `is_of_finding`, a finding is about the file, so
+/// that lines without a check may change.
 pub(super) fn weakened(change: &Changed, is_of_finding: bool) -> Option<String> {
     let part = part(&change.path);
     let Some(before) = change.before.as_deref() else {
-        // A new test may return early; it may not skip, or end the run.
+        // A new test may return early, but may not skip or end the run.
         let mut lines = change.after.split(|b| *b == b'\n').filter(|line| !is_comment(line));
         let line = lines.find(|line| part != Part::Program && has_skip(line))?;
         return Some(format!("skips a test: {}", shown(line)));
@@ -202,7 +202,7 @@ pub(super) fn weakened(change: &Changed, is_of_finding: bool) -> Option<String> 
     }
     let (before, after) = match part {
         Part::Tests => (before, change.after.as_slice()),
-        // Tests beside code, as in Rust.
+        // Tests in a source file, as in Rust.
         Part::Some | Part::Program => (inner(before)?, inner(&change.after).unwrap_or_default()),
     };
     if let Some(check) = lost(&checks(before), &checks(after)) {
@@ -212,7 +212,7 @@ pub(super) fn weakened(change: &Changed, is_of_finding: bool) -> Option<String> 
         return Some(format!("skips a test: {}", shown(line)));
     }
     let is_code = |line: &&[u8]| !line.trim_ascii().is_empty() && !is_comment(line);
-    // In a format for tests, each line is a step or a check.
+    // In a test format, each line is a step or a check.
     let may_change = is_of_finding && !has_test_format(&change.path);
     let line = removed(before, after).into_iter().filter(|_| !may_change).find(is_code)?;
     Some(format!("loses or changes a line of a test: {}", shown(line)))
@@ -223,15 +223,15 @@ fn has_test_format(path: &RepoPath) -> bool {
     FORMATS.iter().any(|end| name.ends_with(end))
 }
 
-/// Counts the checks that are assertions by their names, for files that have other code, too.
+/// Counts the checks whose name marks them as assertions, for files that contain other code too.
 fn assertions(text: &[u8]) -> BTreeMap<String, usize> {
     let mut out = checks(text);
     out.retain(|text, _| ["assert", "expect"].iter().any(|word| text.to_lowercase().contains(word)));
     out
 }
 
-/// Counts the examples of documentation that are tests, without white space: a prompt with the value that follows it, and
-/// assertions in documentation of Rust.
+/// Counts the examples of documentation that are tests, without white space: a prompt with its expected value, and
+/// assertions in Rust documentation.
 fn examples(text: &[u8]) -> BTreeMap<String, usize> {
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> =
@@ -255,7 +255,7 @@ fn examples(text: &[u8]) -> BTreeMap<String, usize> {
     out
 }
 
-/// Returns the part of a source file with tests; `None`: it has none.
+/// Returns the part of a source file with tests, or `None` if it has none.
 fn inner(text: &[u8]) -> Option<&[u8]> {
     let marks: [&[u8]; 3] = [b"#[cfg(test)]", b"#[test]", b"unittest.TestCase"];
     let at = marks.iter().filter_map(|mark| memchr::memmem::find(text, mark)).min()?;
@@ -281,7 +281,7 @@ fn checks(text: &[u8]) -> BTreeMap<String, usize> {
     out
 }
 
-/// Returns a statement that begins on the first line: as far as its brackets are open.
+/// Returns the statement that begins on the first line, up to its closing bracket.
 fn statement(lines: &[&str]) -> String {
     let mut open = 0_i32;
     let mut out = String::new();
@@ -320,7 +320,7 @@ fn has_skip(line: &[u8]) -> bool {
 
 pub(super) fn is_comment(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    // An attribute of Rust checks something.
+    // A Rust attribute can be a check.
     line.starts_with(b"//")
         || line.starts_with(b"--")
         || line.starts_with(b"#") && !line.starts_with(b"#[") && !line.starts_with(b"#!")
