@@ -340,7 +340,8 @@ impl<'a> Scan<'a> {
         let (run, offset) = self.run();
         let value = *offset + found.secret.start..*offset + found.secret.end;
         let rule = rules.rule(found.rule);
-        if rule.secret {
+        // Most secrets stand in every kind of file, so their block is found without a grammar.
+        if rule.secret && !rule.languages.any_of(&["yaml", "terraform"]) {
             return compiled.block_fits(&block::without(run.text, &value));
         }
         run.outline(rule.languages, of_file).fits(found.rule, value.end.saturating_sub(1), |b| compiled.block_fits(b))
