@@ -310,7 +310,7 @@ impl<'m> Run<'m> {
                             _ => self.fill(*place, &info, &data, p.strong),
                         }
                     }
-                    result = Some(Value::tainted(to_result));
+                    result = Some(Value::tainted(to_result).exposed(p.exposes));
                 }
                 Role::Sink(_) | Role::Guard(_) | Role::Call(_) => {}
             }

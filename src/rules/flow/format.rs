@@ -370,6 +370,9 @@ pub(crate) struct Propagator {
     /// The previous data of `to` is dropped.
     #[serde(default)]
     pub(crate) strong: bool,
+    /// Kinds of sinks that the result can harm even if the data could not: a parser makes objects of a text.
+    #[serde(default)]
+    pub(crate) exposes: Vec<String>,
     #[serde(default)]
     pub(crate) when: Option<Many<Condition>>,
     #[serde(default)]
@@ -442,6 +445,7 @@ pub(crate) fn faults(file: &File) -> Vec<String> {
     file.sanitizer.iter().flat_map(|s| s.kinds.list()).for_each(|k| kind(&k));
     file.guard.iter().flat_map(|s| s.kinds.list()).for_each(|k| kind(&k));
     file.source.iter().flat_map(|s| &s.clean).for_each(|k| kind(k));
+    file.propagator.iter().flat_map(|p| &p.exposes).for_each(|k| kind(k));
     let kinds = file.source.iter().map(|s| Some(&s.kind)).chain(file.handler.iter().map(|h| h.kind.as_ref()));
     for k in kinds.flatten().filter(|k| !SOURCES.contains(&k.as_str())) {
         out.push(format!("kind of source {k:?} not found"));

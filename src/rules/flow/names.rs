@@ -246,32 +246,25 @@ pub(super) fn transparent(word: &str) -> u32 {
         | "canonical" | "lexically_normal" | "parents" | "path" | "Paths" | "rootPath" | "as_posix" | "relative_to" => {
             path
         }
-        "normalize" => path | url,
+        // A URL with the host of a list is not a path of this machine.
+        "normalize" | "getHost" | "hostname" | "Hostname" | "netloc" | "parse_url" | "PHP_URL_HOST" | "getAuthority"
+        | "getHostName" | "DnsSafeHost" => path | url,
         "urlparse"
         | "urlsplit"
         | "urljoin"
         | "URL"
         | "URI"
-        | "getHost"
-        | "hostname"
         | "host"
-        | "Hostname"
-        | "netloc"
         | "create"
         | "Parse"
-        | "parse_url"
-        | "getAuthority"
         | "Uri"
         | "origin"
         | "Host"
         | "authority"
         | "parse"
-        | "PHP_URL_HOST"
         | "scheme"
         | "url_parse"
-        | "getHostName"
         | "IsWellFormedUriString"
-        | "DnsSafeHost"
         | "Authority"
         | "ParseRequestURI"
         | "toURI"

@@ -93,6 +93,7 @@ pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
         FlowLanguage::Ruby => has_nested_quantifier(text),
         FlowLanguage::CSharp => has_nested_quantifier(text) || has_member_text(text),
         FlowLanguage::Php => compares_digest(text),
+        FlowLanguage::Java | FlowLanguage::Kotlin => compares_arrays_of_codes(text),
         _ => false,
     };
     has_construct || words.iter().any(|w| memchr::memmem::find(text, w.as_bytes()).is_some())
@@ -110,6 +111,12 @@ fn has_member_text(text: &[u8]) -> bool {
 fn compares_constant_secret(text: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
     (has(b"==") || has(b"!=")) && SECRETS.iter().any(|end| has(end.as_bytes()))
+}
+
+/// Returns true for a text that can compare two message authentication codes or signatures as arrays.
+fn compares_arrays_of_codes(text: &[u8]) -> bool {
+    let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+    has(b"Arrays.equals(") && (has(b"Mac") || has(b"mac") || has(b"ignature"))
 }
 
 /// Returns true for a text that can compare a digest with an operator.

@@ -159,6 +159,7 @@ pub(super) struct Propagator {
     pub(super) to: &'static [Place],
     pub(super) same: Option<u8>,
     pub(super) strong: bool,
+    pub(super) exposes: u32,
     pub(super) when: &'static [Condition],
     pub(super) unless: &'static [Condition],
 }

@@ -346,6 +346,11 @@ impl Value {
         self.map_taints(&|t| Taint { clean: t.clean | kinds, ..t.clone() })
     }
 
+    /// Returns the value as harmful for kinds of sinks again.
+    pub(super) fn exposed(&self, kinds: u32) -> Self {
+        self.map_taints(&|t| Taint { clean: t.clean & !kinds, ..t.clone() })
+    }
+
     /// Returns the value with some of its data harmless for kinds. No data given: all of it.
     pub(super) fn clean_data(&self, kinds: u32, data: &Taints) -> Self {
         let Some(data) = data else { return self.clean(kinds) };

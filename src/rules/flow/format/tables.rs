@@ -302,9 +302,10 @@ fn propagator(patterns: &mut Vec<Written>, i: usize, s: &Propagator) -> String {
     let from = places(&s.from, "&[]");
     let to = places(&s.to, "&[Place::Result]");
     format!(
-        "Propagator {{ from: {from}, to: {to}, same: {:?}, strong: {}, when: {}, unless: {} }}",
+        "Propagator {{ from: {from}, to: {to}, same: {:?}, strong: {}, exposes: {}, when: {}, unless: {} }}",
         s.same,
         s.strong,
+        kinds(&s.exposes),
         conditions_of(&s.when),
         conditions_of(&s.unless)
     )
