@@ -1,5 +1,5 @@
-//! Omits parts of a file that no match with a changed line can depend on from the syntax tree: the
-//! insides of unchanged functions and types.
+//! Omits the insides of unchanged functions and types from the syntax tree, because no match with a
+//! changed line can depend on them.
 //!
 //! Parsing takes most of the time of a small review, and most of a large file is unchanged. The
 //! omitted parts are the insides of braces, or the statements after the first one in a definition
