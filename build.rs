@@ -22,7 +22,7 @@ mod prefilter;
 #[path = "src/rules/needs/token.rs"]
 mod token;
 
-/// Runs of bytes of tokens that are shorter are in many lines.
+/// Shorter runs of bytes of tokens are in many lines, so they do not filter.
 const LEAST_RUN: usize = 14;
 
 /// A file of the catalogue.
@@ -36,10 +36,11 @@ struct File {
 const CATALOG: &str = "src/rules/catalog";
 const KNOWLEDGE: &str = "src/rules/knowledge";
 
-/// Links the binary to a fixed address where the platform allows it.
+/// Links the binary to a fixed address if the platform allows it.
 ///
-/// A small review takes about three milliseconds. Relocation of code that it never runs cost a tenth of that. In return,
-/// the program's code has a known address, which is acceptable because it has no `unsafe`.
+/// A small review takes about three milliseconds. Relocation of code that the review never runs
+/// took a tenth of that. In return, the program's code has a known address, which is acceptable
+/// because the program has no `unsafe`.
 #[expect(clippy::disallowed_methods, reason = "cargo passes values to build scripts in the environment")]
 fn link_in_place() {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|v| v == value);
@@ -142,7 +143,7 @@ fn read() -> Result<(Vec<format::Rule>, u64), Vec<String>> {
     if faults.is_empty() { Ok((rules, hash)) } else { Err(faults) }
 }
 
-/// Writes the tables as Rust.
+/// Returns the tables as Rust source.
 fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> {
     let mut literals: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (i, rule) in rules.iter().enumerate() {
@@ -185,7 +186,8 @@ fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> 
     Ok(out)
 }
 
-/// Returns the literals that start a matcher that is code. Without any, the matcher searches the text itself.
+/// Returns the literals that trigger a matcher that is code. A matcher without literals searches
+/// the text itself.
 fn matcher_literals(matcher: Option<&str>) -> impl Iterator<Item = String> + use<> {
     match matcher {
         Some("conflict-markers") => &["<<<<<<<", ">>>>>>>"][..],
@@ -195,7 +197,7 @@ fn matcher_literals(matcher: Option<&str>) -> impl Iterator<Item = String> + use
     .map(|l| (*l).to_owned())
 }
 
-/// Writes byte strings as a slice.
+/// Returns byte strings as a Rust slice.
 fn group_of(texts: &[Vec<u8>]) -> String {
     let items: Vec<String> = texts.iter().map(|t| format!("b\"{}\"", t.escape_ascii())).collect();
     format!("&[{}]", items.join(", "))
@@ -233,7 +235,7 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     let severity = r.audit_severity.as_deref().map_or("None".to_owned(), |s| format!("Some(Severity::{})", name(s)));
     writeln!(out, "is_audit: {}, audit_severity: {severity},", r.profile == format::AUDIT_PROFILE)?;
     writeln!(out, "pattern: {}, not_pattern: {},", text(&r.pattern), list(&r.not_pattern))?;
-    // Rules that replace harmless values before they match see another text.
+    // Rules that replace harmless values before they match run on different text.
     let (needs, run) = match r.harmless.is_empty() {
         true => (needs::needs(&r.pattern), needs::run(&r.pattern)),
         false => (Vec::new(), 0),

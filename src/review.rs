@@ -54,64 +54,66 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A finished review: what reports, history and MCP show.
+/// A finished review, as reports, history and MCP show it.
 #[derive(Clone, Debug)]
 pub struct Review {
     pub source: SourceInfo,
     pub outcome: Outcome,
     pub verdict: Verdict,
     pub exit: ExitStatus,
-    /// In the order of [`crate::finding::arrange`], suppressed and waived ones included.
+    /// In the order of [`crate::finding::arrange`], including suppressed and waived findings.
     pub findings: Vec<Finding>,
-    /// How many findings are not listed. The verdict counts them.
+    /// Number of findings that are not listed. The verdict counts them.
     pub unlisted: Unlisted,
     pub notes: Vec<Note>,
     pub coverage: Coverage,
     pub stat: Stat,
-    /// The first changed line, for formats in which every finding needs a place.
+    /// First changed line, for formats that require a location for every finding.
     pub first_change: Option<Location>,
     pub policy: PolicyInfo,
-    /// What people decided, for findings that are added later.
+    /// Decisions of people, which also apply to findings that are added later.
     pub decisions: Decisions,
-    /// The policy itself, for whoever judges again.
+    /// Effective policy, for judging again.
     pub judged_by: Box<Policy>,
     pub rules_hash: String,
-    /// No backend was configured: the rules alone reviewed.
+    /// True if no backend was configured, so that only the rules reviewed.
     pub rules_only: bool,
     pub models: Models,
-    /// Tickets and pages that models were given.
+    /// Tickets and pages that the models received.
     pub context: Vec<Item>,
-    /// `None` where no tests were run.
+    /// `None` if no tests were run.
     pub tests: Option<TestResults>,
     pub timestamp: jiff::Timestamp,
     pub duration: Duration,
-    /// Where this review may be stored; `None` where there is no worktree.
+    /// Location in which this review may be stored. `None`: there is no worktree.
     pub place: Option<Place>,
-    /// True if another commit than the reviewed one is checked out, and the worktree lacks lines of findings that have
-    /// replacements.
+    /// True if a commit other than the reviewed one is checked out, and the worktree lacks lines of
+    /// findings that have replacements.
     pub is_elsewhere: bool,
-    /// The change as text, where the request asks for it.
+    /// The change as text, if the request asks for it.
     pub record: Option<Record>,
-    /// Which lines the change shows of files whose text is in no record: those that hold secrets by their names.
+    /// Numbers of the shown lines of files whose text is not recorded because their names mark them
+    /// as secret.
     pub unrecorded: Vec<Numbers>,
-    /// The stored review that this is; `None` where nothing is stored.
+    /// Session in which this review is stored. `None`: the review is not stored.
     pub session: Option<SessionRef>,
 }
 
-/// The decisions of people that a review heeds.
+/// The decisions of people that a review applies.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     entries: Entries,
-    /// What was reviewed, by the commit that findings belong to.
+    /// Reviewed states, by the commit of the findings.
     states: Vec<(Option<ObjectId>, State)>,
 }
 
-/// How many lines a change has, of all files that were looked at, also those whose text is not shown to anybody.
+/// Line counts of a change. They include all scanned files, also files whose text is not shown to
+/// models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     pub added: usize,
     pub removed: usize,
-    /// On the new side, those around a change included.
+    /// Shown lines on the new side, including context lines.
     pub shown: usize,
 }
 
@@ -141,11 +143,11 @@ impl Stat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRef {
     pub id: String,
-    /// From 1.
+    /// Counted from 1.
     pub round: u32,
 }
 
-/// Where a change came from.
+/// The origin of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SourceKind {
     Staged,
@@ -176,41 +178,42 @@ impl SourceKind {
     }
 }
 
-/// What was reviewed, in the words of reports.
+/// The reviewed change, in the words of reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceInfo {
     pub kind: SourceKind,
-    /// Full object ids, where there are some.
+    /// Full object ID, if there is one.
     pub base: Option<String>,
     pub head: Option<String>,
     pub tree: Option<String>,
-    /// The tree that it is compared with.
+    /// The tree with which the change is compared.
     pub base_tree: Option<String>,
     /// For people: `commit 1a2b3c4d5e6f`, `branch HEAD against origin/main`, `3 commits of a..b`.
     pub label: String,
 }
 
-/// Where the governing policy came from.
+/// The origin of the effective policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyInfo {
     /// `worktree`, `head`, `base@<id>`, `user`, `flag`, `default`.
     pub origin: String,
-    /// Over the effective policy: 16 hexadecimal digits.
+    /// Hash of the effective policy: 16 hexadecimal digits.
     pub hash: String,
 }
 
-/// How the project's own tests ended.
+/// The outcome of the project's own tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestResults {
     pub outcome: TestOutcome,
-    /// One line: the totals that the tests print, and how the command ended unless it succeeded.
+    /// One line: the totals that the tests print, and the outcome of the command unless it
+    /// succeeded.
     pub summary: String,
     pub failing: Vec<String>,
-    /// As the tests report it: `92%`.
+    /// Coverage in the format of the tests: `92%`.
     pub coverage: Option<String>,
 }
 
-/// Something worth saying that is no finding.
+/// A message to the reader of a report that is not a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub file: Option<RepoPath>,
@@ -227,19 +230,19 @@ impl Note {
     }
 }
 
-/// What a review sees of the world besides the request.
+/// The environment of a review, which is not part of the request.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
     pub env: &'a Env,
     pub progress: &'a dyn Progress,
     pub now: jiff::Timestamp,
-    /// Ends the review early. Signals of the process are heard besides, where models are asked.
+    /// Ends the review early. While models are asked, signals to the process also end it.
     pub stop: &'a Stop,
-    /// Answers in place of every backend's: for the program's test of itself.
+    /// Replies that replace those of all backends, for the program's self-test.
     pub script: Option<&'a Script>,
     /// The author's own agent, which is asked in place of the backends.
     pub agent: Option<&'a Agent>,
-    /// Reads issues of forges for models; `None`: no forge is asked.
+    /// Reads issues of forges for models. `None`: no forge is contacted.
     pub trackers: Option<&'a dyn Trackers>,
 }
 
@@ -249,15 +252,17 @@ impl std::fmt::Debug for World<'_> {
     }
 }
 
-/// Reviews what is asked for.
+/// Reviews the requested change.
 ///
 /// # Errors
 ///
-/// `Usage` for what the caller gave (no repository, an unknown reference, a malformed policy); `Incomplete`
-/// when the change cannot be read at all. What cannot be read of a part is in the coverage instead.
+/// `Usage` for invalid input of the caller (no repository, an unknown reference, a malformed
+/// policy); `Incomplete` if the change cannot be read at all. If only a part of the change cannot
+/// be read, the coverage states that instead.
 pub fn run(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     match &request.source {
-        // A program that fetches is in a group of its own: Ctrl-C does not reach it but through us.
+        // A program that fetches has its own process group, so Ctrl-C reaches it only through this
+        // process.
         Source::Ends(ends) if ends.fetching == Fetching::Missing => {
             models::heard(world.stop, || review(request, world))
         }
@@ -274,7 +279,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let mut notes = Vec::new();
     let mut governing = governing::load(request, world.env, &resolved, &mut notes)?;
     if request.hook == Some(Hook::PostCommit) {
-        // The worktree is no longer, or not yet, what the commit has.
+        // The worktree may differ from the commit.
         governing.policy.tests.run = false;
     }
     let without_command = tests_without_command(&governing.policy, &mut notes);
@@ -290,7 +295,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     let mode = request.hook.map(|h| match h {
         Hook::PreCommit => policy.hooks.pre_commit,
         Hook::PrePush => policy.hooks.pre_push,
-        // Whoever starts it has asked the policy.
+        // The starter of this hook has already checked the policy.
         Hook::PostCommit => HookMode::Full,
     });
     phases.end("load the policy");
@@ -309,7 +314,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         resolved.repo.as_ref().and_then(Repo::worktree),
         &rules,
     )?;
-    // The files of a session that goes on were judged in its first round; some may be gone since.
+    // The first round of a session checked these files, and some of them may no longer exist.
     if request.brief.previous.is_empty() {
         files.refuse_unknown(&rules, resolved.repo.as_ref(), &parts)?;
     }
@@ -379,14 +384,15 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     phases.end(if asked.is_some() { "scan and ask" } else { "scan" });
     let Found { mut findings, unlisted, mut coverage, stat, first_change, notes: said, seen, mut pieces } = found;
     notes.extend(said);
-    // Ignored and binary files are counted, and nothing of them was read.
+    // Ignored and binary files are counted, but none of their content was read.
     let nothing = coverage.files_reviewed == 0 && findings.is_empty() && coverage.is_complete();
     let of_rules = Share { files_reviewed: coverage.files_reviewed, files_total: coverage.files_total };
     coverage.by_reviewer.insert(Origin::Rules.name().to_owned(), of_rules);
     coverage.hunks_by_rules = coverage.hunks_reviewed;
     let (mut models, mut tests, mut context) = (Models::default(), None, Vec::new());
     if request.offline && !nothing && !backends.is_empty() && mode != Some(HookMode::Rules) {
-        // Names, modes, what is no text and what programs write are shown to nobody: the rules are all there is.
+        // Names, modes, binary files and generated files are not shown to models, so a backend owes
+        // no reply for them.
         models.owed = models::Asking { backends, ..asking }.is_owed();
         for name in backends.iter().filter(|_| models.owed) {
             coverage.failed.push((None, not_asked(name)));
@@ -410,7 +416,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         } = asked;
         context = given;
         claims.tell(&mut findings);
-        // The worktree is read twice: once for the rules, once for the models.
+        // The worktree is read twice: first for the rules, then for the models.
         let changed = |(path, id): &(RepoPath, ObjectId)| shown.get(path).is_some_and(|theirs| theirs != id);
         coverage.lose(lost);
         for (path, _) in seen.into_iter().filter(changed) {
@@ -491,16 +497,15 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     })
 }
 
-/// Returns true if the index holds nothing that HEAD lacks.
+/// Returns true if the index equals HEAD.
 ///
-/// # Errors
-/// Those of opening the repository and of reading its index.
+/// # Errors Fails if the repository cannot be opened or its index cannot be read.
 pub fn is_nothing_staged(dir: &Path, env: &Env) -> Result<bool> {
     Ok(Repo::open(dir, env)?.staged()?.entries.is_empty())
 }
 
-/// Runs no tests in a private copy, and none where the worktree may be a stranger's and the job has rights that the stranger lacks. Returns why,
-/// where there are some to be run.
+/// Disables the tests in a private copy, and in a job that has rights which the author of the
+/// change lacks. Returns the reason if policy requests tests in such a job.
 fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String> {
     if request.store_of.is_some() {
         // A model wrote the code of a private copy: the fix runs the tests itself, in the sandbox.
@@ -520,8 +525,9 @@ fn leave_untested(request: &ReviewRequest, policy: &mut Policy) -> Option<String
     })
 }
 
-/// Returns why the review is incomplete where tests are to be run and no command says how. From the environment alone
-/// (`AUTO_RUN_TESTS`, which may be set for all projects of a person) that is worth a note.
+/// Returns why the review is incomplete if tests are enabled but no command is set. If only the
+/// environment enables them (`AUTO_RUN_TESTS`, which may apply to all projects of a user), adds a
+/// note instead.
 fn tests_without_command(policy: &Policy, notes: &mut Vec<Note>) -> Option<String> {
     if !policy.tests.run || policy.tests.command.is_some() {
         return None;
@@ -534,7 +540,7 @@ fn tests_without_command(policy: &Policy, notes: &mut Vec<Note>) -> Option<Strin
     Some(why.to_owned())
 }
 
-/// Makes the error about a flag that only a model heeds, where none is asked.
+/// Returns the error for a flag that only affects models, when no backend is configured.
 fn without_backend(flag: &str) -> Error {
     Error::usage(format!("{flag} is for models, and no backend is named"))
         .hint_person("name one: --backend NAME, or [review] backends in the policy")
@@ -542,11 +548,11 @@ fn without_backend(flag: &str) -> Error {
 }
 
 impl Review {
-    /// Adds findings of an earlier round that still stand, and judges again.
+    /// Adds unresolved findings of an earlier round, and judges again.
     ///
     /// # Errors
     ///
-    /// Usage: a waiver that is none.
+    /// `Usage` if a waiver is invalid.
     pub fn add(&mut self, earlier: Vec<Finding>, request: &ReviewRequest, world: &World<'_>) -> Result<()> {
         let waivers = policy::waivers(&request.waivers, world.env)?;
         self.findings.extend(earlier);
@@ -562,7 +568,7 @@ impl Review {
         Ok(())
     }
 
-    /// Takes back that backends were not asked, since somebody stands for what they said, and judges again.
+    /// Accepts a receipt in place of asking backends that `--offline` skipped, and judges again.
     pub fn vouch(&mut self, backends: &[String], on_block: OnBlock) {
         let told: Vec<String> = backends.iter().map(|b| not_asked(b)).collect();
         let failed = self.coverage.failed.len();
@@ -576,7 +582,7 @@ impl Review {
         self.judge_again(on_block);
     }
 
-    /// Says that nobody stands for what backends would have said, where they were not asked for the sake of that.
+    /// Adds to the coverage that no receipt replaces the backends that `--offline` skipped.
     pub fn vouched_by_nobody(&mut self, backends: &[String]) {
         for (_, why) in self.coverage.failed.iter_mut().filter(|(file, _)| file.is_none()) {
             if let Some(name) = backends.iter().find(|b| not_asked(b) == *why) {
@@ -586,7 +592,7 @@ impl Review {
         self.coverage.tidy();
     }
 
-    /// Adds that something which was asked for besides did not come about, and judges again.
+    /// Marks the review incomplete because a requested side effect failed, and judges again.
     pub fn lacks(&mut self, why: String, on_block: OnBlock) {
         self.coverage.failed.push((None, why));
         if self.outcome != Outcome::Cancelled {
@@ -595,7 +601,8 @@ impl Review {
         self.judge_again(on_block);
     }
 
-    /// Computes the verdict and the exit from what is there now. How a signal ended the review stays.
+    /// Computes the verdict and the exit status from the current state. A review that a signal
+    /// ended stays cancelled.
     pub fn judge_again(&mut self, on_block: OnBlock) {
         let tests = self.tests.as_ref().map(|t| t.outcome);
         self.verdict = judge(&mut self.findings, &self.unlisted, &self.coverage, tests, &self.judged_by);
@@ -608,7 +615,7 @@ impl Review {
     }
 }
 
-/// The review that always happens: the rules over everything, without network.
+/// The part of a review that always runs: the rules over the whole change, without network access.
 struct Floor<'a> {
     scan: scan::Scan<'a>,
     parts: &'a [Part],
@@ -618,18 +625,18 @@ struct Floor<'a> {
     env: &'a Env,
 }
 
-/// What the rules found.
+/// Results of the rules.
 struct Found {
-    /// Arranged; what a person let through is marked.
+    /// Arranged findings, with waived ones marked.
     findings: Vec<Finding>,
     unlisted: Unlisted,
     coverage: Coverage,
     stat: Stat,
     first_change: Option<Location>,
     notes: Vec<Note>,
-    /// What was read of the worktree.
+    /// Files read from the worktree, with the IDs of their content.
     seen: Vec<(RepoPath, ObjectId)>,
-    /// The change as text, where it is wanted.
+    /// The change as text, if a record is requested.
     pieces: Vec<Piece>,
 }
 
@@ -648,7 +655,7 @@ impl Floor<'_> {
         }
         let mut counted = std::mem::take(&mut scanned.counted);
         let mut findings = without_repeats(std::mem::take(&mut scanned.findings), &mut counted, self.parts);
-        // Not where policy asks for more than of the change as a whole.
+        // Findings of files with stricter thresholds than the change as a whole are not gathered.
         let of_all = policy.thresholds(None);
         rules.gather(&|f| policy.thresholds(f.file()) == of_all, &mut findings);
         Listing::default().cut(&mut findings, 0, |f| counted.push(self.scan.count(f, self.parts)));
@@ -663,9 +670,9 @@ impl Floor<'_> {
     }
 }
 
-/// Drops what the commits inside a branch repeat: of a secret that the net change shows, or that an earlier
-/// commit has, one finding is enough. Equal is what is equal unmasked: another secret that looks the same masked
-/// is another finding.
+/// Drops findings that the commits inside a branch repeat: one finding is enough for a secret that
+/// the net change shows, or that an earlier commit has. Findings are compared by their unmasked
+/// text, so another secret with the same masked text is a separate finding.
 fn without_repeats(findings: Vec<Finding>, counted: &mut Vec<Counted>, parts: &[Part]) -> Vec<Finding> {
     let findings = without_net_repeats(findings, parts);
     let inside: Vec<ObjectId> = parts.iter().filter(|p| p.scope == Scope::Secrets).filter_map(|p| p.commit).collect();
@@ -682,7 +689,8 @@ fn without_repeats(findings: Vec<Finding>, counted: &mut Vec<Counted>, parts: &[
     kept
 }
 
-/// Drops what the net change of a range repeats: each commit of it says the same of a line that it brings.
+/// Drops findings that the net change of a range repeats: each of its commits reports the same
+/// findings for the lines that it adds.
 fn without_net_repeats(mut findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
     let is_range = parts.iter().any(|p| p.is_repeat) && parts.iter().all(|p| p.is_repeat || p.commit.is_some());
     if is_range {
@@ -697,7 +705,7 @@ fn not_asked(backend: &str) -> String {
     format!("backend {backend} was not asked: --offline")
 }
 
-/// Marks the findings that a person let through.
+/// Marks the findings that waivers cover.
 fn waive(findings: &mut [Finding], waivers: &[Waive], actor: &str) {
     for w in waivers {
         for f in findings.iter_mut().filter(|f| w.covers(f.fingerprint().as_str())) {
@@ -706,7 +714,7 @@ fn waive(findings: &mut [Finding], waivers: &[Waive], actor: &str) {
     }
 }
 
-/// Says which waivers let nothing through.
+/// Returns a note for each waiver that covers no finding.
 fn unused_waivers(findings: &[Finding], waivers: &[Waive]) -> Vec<Note> {
     let unused = waivers.iter().filter(|w| !findings.iter().any(|f| w.covers(f.fingerprint().as_str())));
     unused.map(|w| Note::general("policy", format!("the waiver of {} matches no finding", w.fingerprint))).collect()
@@ -717,7 +725,8 @@ pub(crate) fn today(now: jiff::Timestamp) -> jiff::civil::Date {
     now.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
-/// Returns who runs the review, as far as the environment tells.
+/// Returns the name of the person or job that runs the review, from the environment or the git
+/// identity.
 fn actor(env: &Env, repo: Option<&Repo>) -> String {
     ["GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BITBUCKET_STEP_TRIGGERER_UUID", "BUILD_REQUESTEDFOR"]
         .iter()

@@ -1,4 +1,5 @@
-//! The built-in reviewer: the change in, proven findings out. No network, no other program.
+//! The built-in reviewer: finds proven findings in a change without network access or other
+//! programs.
 
 pub(crate) mod about;
 mod beside;
@@ -69,16 +70,17 @@ use suppress::Counting;
 pub(crate) use suppress::comment;
 pub use weaken::{RuleFile, RuleWeakening, Version, weakened};
 
-/// The rules of one run: the built-in catalogue and the team's own, less what policy disables.
+/// The rules of one run: the built-in catalogue and the team's rules, without the rules that policy
+/// disables.
 ///
-/// Making one costs next to nothing: the catalogue is static, and expressions are compiled when a literal of
-/// theirs turns up, once per process. Shared between threads by reference.
+/// Creating a rule set is cheap: the catalogue is static, and each expression is compiled once per
+/// process when one of its literals is found. Threads share a rule set by reference.
 #[derive(Debug)]
 pub struct RuleSet {
     team: team::Team,
     /// Folders of the team's rule files.
     folders: Vec<String>,
-    /// By index of the rule; empty: none is disabled.
+    /// By index of the rule. Empty: no rule is disabled.
     disabled: Vec<bool>,
     severity: Vec<(u16, Severity)>,
     profile: RuleProfile,
@@ -88,61 +90,63 @@ pub struct RuleSet {
     hash: Cow<'static, str>,
 }
 
-/// What some editors begin a file with: no part of its first line for whoever reads it.
+/// Byte order mark with which some editors start a file. It is not part of the first line.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Which rules look.
+/// The rules that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     All,
-    /// Only those that find exposed secrets: for the commits inside a branch.
+    /// Only rules that find exposed secrets, for the commits inside a branch.
     Secrets,
 }
 
-/// What comments that suppress a finding may do.
+/// Permissions of comments that suppress findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suppressions {
-    /// Whether one counts that the change itself adds. Not where the change is gated.
+    /// True if suppressing comments that the change itself adds are valid. False in gate mode.
     pub honour_added: bool,
 }
 
-/// How a file is seen.
+/// The view of a file in a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// As the whole change leaves it.
+    /// The file after the whole change.
     Net,
-    /// In one commit of several, or in a patch, whose surroundings its author wrote too.
+    /// The file in one commit of several, or in a patch, whose author also controls the context
+    /// lines.
     Part,
 }
 
 impl Suppressions {
-    /// Which count in a net change.
+    /// Returns which suppressing comments count in a net change.
     fn within_net(self) -> Counting {
         if self.honour_added { Counting::Net } else { Counting::Base }
     }
 
-    /// Which count in one commit of several. Where the change is gated none does: what this commit does not add may
-    /// be added by the one before it, which is as much under review.
+    /// Returns which suppressing comments count in one commit of several. In gate mode none counts:
+    /// the commit before this one is equally under review, and may have added the comments that
+    /// this commit does not add.
     fn within_commit(self) -> Counting {
         if self.honour_added { Counting::All } else { Counting::None }
     }
 }
 
-/// How many findings a rule has in a file beyond those that are listed.
+/// The number of findings of a rule in a file that are not listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlisted {
     pub rule: String,
     pub count: u32,
 }
 
-/// Something worth saying about a line that is no finding.
+/// A message about a line that is not a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     pub line: LineNo,
     pub text: String,
 }
 
-/// Where a rule is defined.
+/// The origin of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleOrigin<'a> {
     BuiltIn,
@@ -171,21 +175,22 @@ pub struct Description<'a> {
     pub weak_paths: Vec<&'a str>,
     pub in_tests: bool,
     pub in_bundles: bool,
-    /// The profile of the policy in which the rule runs, and its severity in the profile `audit`, if that is another one.
+    /// The profile of the policy in which the rule runs, and its severity in the profile `audit`,
+    /// if that differs.
     pub profile: &'static str,
     pub audit_severity: Option<Severity>,
-    /// Expressions that all must match in the file, and expressions that must not match in it.
+    /// Expressions that must all match in the file, and expressions that must not match in it.
     pub file_has: Vec<&'a str>,
     pub file_lacks: Vec<&'a str>,
     pub secret: bool,
-    /// A value of unknown origin makes the finding a suggestion of low confidence.
+    /// True if a value of unknown origin makes the finding a suggestion of low confidence.
     pub judges_origin: bool,
     pub message: &'a str,
     pub why: Option<&'a str>,
     pub suggestion: Option<&'a str>,
     pub cwe: Option<u32>,
     pub references: Vec<&'a str>,
-    /// Example code, with generated text in place of the catalogue's templates.
+    /// Example code, with generated text in place of templates.
     pub bad: Option<String>,
     pub good: Option<String>,
 }
@@ -229,25 +234,25 @@ pub fn describe_all() -> impl Iterator<Item = Description<'static>> {
     catalog::RULES.iter().map(Description::of)
 }
 
-/// Returns the names of languages that rules know.
+/// Returns the names of languages that rules can specify.
 pub fn languages() -> &'static [&'static str] {
     format::LANGUAGES
 }
 
-/// Returns true if rules look at a file that did not look at it under its old path: a move that makes text live.
+/// Returns true if a rename makes a file subject to rules that did not check its old path.
 pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
     let of = |p: &RepoPath| Languages::of(p.as_bytes(), b"");
     let family = ["javascript", "typescript"].map(Languages::named).into_iter().flatten();
     let family = family.fold(Languages::NONE, Languages::with);
     let (before, after) = (of(old), of(new));
-    // The same rules look at both.
+    // JavaScript and TypeScript have the same rules.
     let before = if before.overlaps(family) { before.with(family) } else { before };
     let leaves_tests = role::is_test_path(old.as_bytes()) && role::of(new.as_bytes()) == role::Role::Program;
-    // Rules that leave tests out look at files without a language too, such as private keys.
+    // Rules that skip tests also check files without a language, such as private keys.
     after.goes_beyond(before) || leaves_tests
 }
 
-/// Returns true if a path is that of a text in a language that rules know.
+/// Returns true if a path is that of a file in a language that rules support.
 pub fn is_code(path: &RepoPath) -> bool {
     !language::Languages::of(path.as_bytes(), b"").is_empty()
 }
@@ -263,7 +268,7 @@ pub fn test(files: &[(String, String)]) -> Result<Report> {
     Ok(sample::test(&mut rules, &written))
 }
 
-/// Returns true if a team rule can have this ID: its form is right, and no built-in rule has it.
+/// Returns true if a team rule can have this ID: its form is valid, and no built-in rule has it.
 pub fn is_free_id(id: &str) -> bool {
     format::is_id(id) && !catalog::RULES.iter().any(|r| r.id == id)
 }
@@ -273,12 +278,12 @@ pub fn is_id(id: &str) -> bool {
     format::is_id(id)
 }
 
-/// The expressions of the built-in rules, as far as they were needed.
+/// The compiled expressions of the built-in rules, created on first use.
 static COMPILED: [OnceLock<Option<walk::Compiled>>; catalog::RULES.len()] =
     [const { OnceLock::new() }; catalog::RULES.len()];
 
 impl RuleSet {
-    /// Makes the rule set. `team` holds the team's own rule files: name and content.
+    /// Creates the rule set. `team`: name and content of the team's rule files.
     pub fn new(policy: &RulesPolicy, team: &[(String, String)]) -> Result<Self> {
         let mut rules = Self {
             team: team::Team::parse(team)?,
@@ -306,7 +311,8 @@ impl RuleSet {
         Ok(rules)
     }
 
-    /// Says what suppressions may do. Without it, those that the change adds count.
+    /// Sets the permissions of suppressing comments. Without it, comments that the change adds
+    /// count.
     #[must_use]
     pub fn with_suppressions(mut self, suppressions: Suppressions) -> Self {
         self.suppressions = suppressions;
@@ -320,14 +326,14 @@ impl RuleSet {
         self
     }
 
-    /// Looks at one changed file. Linear in its added bytes. Returns what is not among the findings because there are
-    /// so many.
+    /// Scans one changed file, in time linear in its added bytes. Returns the findings that exceed
+    /// the limits of the list.
     pub fn scan(&self, file: &FileChange, scope: Scope, out: &mut Vec<Finding>) -> Rest {
         self.scan_above(file, (scope, Seen::Net), &Floor::default(), out)
     }
 
-    /// Looks at one changed file, and lists only findings that the floor admits. `seen`: [`Seen::Part`] for a file that
-    /// a commit changes, where the commit is one of several under review.
+    /// Scans one changed file, and lists only findings that the floor admits. `seen`:
+    /// [`Seen::Part`] for a file of one of several commits under review.
     pub(crate) fn scan_above(
         &self,
         file: &FileChange,
@@ -342,12 +348,13 @@ impl RuleSet {
         scan::file(self, file, scope, counting, floor, out)
     }
 
-    /// Looks at what only the whole change shows. `tree` reads the few files that this takes.
+    /// Reports findings that only the whole change shows. `tree` reads the few files that the rules
+    /// need.
     pub fn scan_change(&self, change: &crate::git::Change, tree: &Tree<'_>, out: &mut Vec<Finding>) {
         self.scan_entries(&change.entries, tree, out);
     }
 
-    /// Looks at what only the whole change shows, given its entries in git's order.
+    /// Reports findings that only the whole change shows, given its entries in git's order.
     pub fn scan_entries(&self, entries: &[Entry], tree: &Tree<'_>, out: &mut Vec<Finding>) {
         change::scan_change(entries, tree, &mut report::Reporter::new(self, None, out));
     }
@@ -357,36 +364,39 @@ impl RuleSet {
         String::from_utf8_lossy(&self.mask(text.as_bytes())).into_owned()
     }
 
-    /// Says once what was found of very many files alike. `may` tells which findings may be taken together.
+    /// Replaces similar findings of very many files by one finding. `may` returns true if a finding
+    /// may be replaced.
     pub fn gather(&self, may: &dyn Fn(&Finding) -> bool, findings: &mut Vec<Finding>) {
         change::gather(self, may, findings);
     }
 
-    /// Masks every secret, column for column; at most four bytes of each, its public prefix, are kept.
+    /// Masks every secret and keeps all columns. At most four bytes of each secret, its public
+    /// prefix, remain visible.
     pub fn mask<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         mask::mask(self, text)
     }
 
-    /// Returns the bytes of a text that [`Self::mask`] overwrites: in order, not overlapping.
+    /// Returns the ranges of a text that [`Self::mask`] overwrites, in order and without overlaps.
     pub fn hidden(&self, text: &[u8]) -> Vec<Range<usize>> {
         mask::hidden(self, text)
     }
 
-    /// Finds every secret of a text: in order, not overlapping, each within one line. What is found here is what
-    /// [`Self::mask`] hides.
+    /// Returns every secret of a text, in order and without overlaps, each within one line.
+    /// [`Self::mask`] hides the same secrets.
     pub fn secrets(&self, text: &[u8]) -> Vec<Secret<'_>> {
         leak::secrets(self, text)
     }
 
-    /// Looks for orders to a reviewer in a text that a model reads beside the change: a commit message, a document,
-    /// the name of a branch. `what` says which, `file` names it where it is a file.
+    /// Searches a text for instructions to a reviewer. A model reads the text in addition to the
+    /// change: a commit message, a document, the name of a branch. `what` describes the text.
+    /// `file` is its path if it is a file.
     pub fn scan_beside(&self, what: &str, file: Option<&RepoPath>, text: &[u8], out: &mut Vec<Finding>) {
         beside::scan(self, what, file, text, out);
     }
 
-    /// Reports what is wrong with the suppressing comments that a change adds: no reason, an unknown rule, or that
-    /// they do not count because the change adds them; and which comments of the base do not cover a finding because
-    /// its lines are new or changed.
+    /// Reports errors in the suppressing comments that a change adds: no reason, an unknown rule,
+    /// or that the comments are invalid because the change adds them. Also reports comments of the
+    /// base that do not cover a finding because its lines are new or changed.
     pub fn remarks(&self, file: &FileChange, seen: Seen, findings: &[Finding]) -> Vec<Remark> {
         let mut out = Vec::new();
         suppress::remarks(self, file, &mut out);
@@ -411,12 +421,14 @@ impl RuleSet {
         suppress::of_claim(file, id, lines, counting)
     }
 
-    /// Returns true if the change's own word counts: at a developer's desk, not where the change is gated.
+    /// Returns true if comments that the change adds can suppress findings: on a developer's
+    /// machine, not in gate mode.
     pub fn trusts_the_change(&self) -> bool {
         self.suppressions.honour_added
     }
 
-    /// Reports that the change makes the policy weaker: `text` says how, `line` where the new file says so.
+    /// Reports that the change weakens the policy. `text` describes the weakening, `line` is its
+    /// line in the new file.
     pub fn policy_weakened(&self, file: &RepoPath, line: Option<LineNo>, text: &str, out: &mut Vec<Finding>) {
         let lines = line.map(|n| LineSpan { first: n, last: n, columns: None });
         let quote = report::whole(text);
@@ -425,23 +437,23 @@ impl RuleSet {
         Reporter::new(self, None, out).report("policy-weakened", sighting);
     }
 
-    /// Returns a rule's own severity, before policy changes it.
+    /// Returns the default severity of a rule, without changes by policy.
     pub fn severity(&self, id: &str) -> Option<Severity> {
         self.index_of(id).map(|i| self.rule(i).severity)
     }
 
-    /// Returns the hash over every rule that is active: 16 hexadecimal digits.
+    /// Returns the hash of all active rules: 16 hexadecimal digits.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// Describes the rule of that id, built-in or the team's, with the severity that policy sets.
+    /// Describes the rule with an ID, built-in or of the team, with the severity that policy sets.
     pub fn describe(&self, id: &str) -> Option<Description<'_>> {
         self.index_of(id).map(|i| self.description(i))
     }
 
-    /// Returns true if the rule compares both sides of a change, or looks at the change as a whole: a scan of a tree does not
-    /// show everything that it finds.
+    /// Returns true if the rule compares both sides of a change, or checks the change as a whole. A
+    /// scan of a tree does not report all findings of such a rule.
     pub fn is_about_change(&self, id: &str) -> bool {
         self.index_of(id).is_some_and(|i| self.rule(i).matcher == Matcher::Change)
     }
@@ -459,11 +471,11 @@ impl RuleSet {
         Description { severity: self.severity_of(index), defined, ..Description::of(self.rule(index)) }
     }
 
-    /// Returns the rule of that id as the text of a rule file.
+    /// Returns the rule with an ID as the text of a rule file.
     ///
     /// # Errors
     ///
-    /// Usage: no rule has the id, or code of the program decides what the rule matches.
+    /// Usage: no rule has the ID, or the rule is implemented in code.
     pub fn to_toml(&self, id: &str) -> Result<String> {
         let index = self.index_of(id).ok_or_else(|| self.not_found(id))?;
         match self.team_index(index) {
@@ -486,7 +498,7 @@ impl RuleSet {
         }
     }
 
-    /// Makes the error for an unknown rule, with the ID that is most alike.
+    /// Returns the error for an unknown rule, with the most similar ID.
     pub fn not_found(&self, id: &str) -> Error {
         let e = Error::usage(format!("unknown rule {id:?}"));
         match self.nearest(id) {
@@ -495,7 +507,8 @@ impl RuleSet {
         }
     }
 
-    /// Counts the literals of built-in rules in a text: what the prefilter alone does, for benchmarks.
+    /// Counts the literals of built-in rules in a text. This measures the prefilter alone, for
+    /// benchmarks.
     #[doc(hidden)]
     pub fn count_literals(&self, text: &[u8]) -> usize {
         let mut count = 0;
@@ -510,7 +523,8 @@ impl RuleSet {
 
     /// Returns true if the rule skips a file because it is a rule file, whose samples would match.
     ///
-    /// Only team rules do. Built-in rules check rule files like all others, above all for secrets.
+    /// Only team rules skip rule files. Built-in rules check them like all other files, above all
+    /// for secrets.
     fn skips_rule_file(&self, index: u16, path: &[u8]) -> bool {
         let is_rule_file = [&b".toml"[..], b".yml", b".yaml"].iter().any(|extension| path.ends_with(extension));
         if self.team_index(index).is_none() || !is_rule_file {
@@ -520,7 +534,7 @@ impl RuleSet {
         folder.is_some_and(|folder| self.folders.iter().any(|f| f.as_bytes() == folder))
     }
 
-    /// Returns the number of rules, disabled ones included.
+    /// Returns the number of rules, including disabled ones.
     fn len(&self) -> usize {
         catalog::RULES.len() + self.team.rules.len()
     }
@@ -566,8 +580,8 @@ impl RuleSet {
         self.severity.iter().rev().find(|(i, _)| *i == index).map(|(_, s)| *s)
     }
 
-    /// Returns a rule's expressions; `None` for a rule without, or with a wrong one (tests and the loading of a
-    /// team's rules see to it that there is none).
+    /// Returns a rule's expressions. `None`: the rule has none, or an invalid one (tests and the
+    /// loading of team rules exclude that).
     fn compiled(&self, index: u16) -> Option<&walk::Compiled> {
         let slot = match COMPILED.get(usize::from(index)) {
             Some(slot) => slot,
@@ -576,7 +590,7 @@ impl RuleSet {
         let rule = self.rule(index);
         slot.get_or_init(|| match rule.matcher {
             Matcher::Pattern => walk::Compiled::of(rule),
-            // The conditions on its file, and its fixes.
+            // The conditions of the rule on its file, and its fixes.
             Matcher::Structural if !rule.tree.is_empty() => walk::Compiled::of(rule),
             _ => None,
         })
@@ -596,7 +610,7 @@ impl RuleSet {
         })
     }
 
-    /// Returns the rule id that looks most like a wrong one.
+    /// Returns the rule ID that is most similar to an invalid one.
     pub(crate) fn nearest(&self, id: &str) -> Option<&str> {
         self.ids()
             .map(|known| (strsim::jaro_winkler(known, id), known))

@@ -1,8 +1,10 @@
-//! Hashes that earlier commands on this machine computed, so that the next command does not compute them again. Pure.
+//! Hashes that earlier commands on this machine computed, so that the next command does not compute
+//! them again. Does no I/O.
 //!
-//! An HMAC with a random key names each input: a name without a key would be a fast hash of lines that can hold a secret.
-//! The key is stored with the hashes, so a reader of the memory can guess lines at the speed of that fast hash. Therefore
-//! the memory belongs in the user's private folder only, where the repository is as readable, and it expires after [`DAYS`].
+//! An HMAC with a random key names each input, because a name without a key would be a fast hash of
+//! lines that can contain a secret. The key is stored with the hashes, so a reader of the memory
+//! can guess lines at the speed of that fast hash. Therefore the memory belongs in the user's
+//! private folder, where the repository is equally readable, and it expires after [`DAYS`].
 
 use crate::hex;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -16,14 +18,14 @@ const DAYS: i64 = 30;
 const MOST: usize = 8_000;
 /// Bytes of a name and of a hash.
 const BYTES: usize = 16;
-/// The first line.
+/// First line of the stored text.
 const MAGIC: &str = "decisions 1";
 
 /// Hashes by the names of their inputs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Memory {
     key: [u8; 32],
-    /// Days since 1970.
+    /// Creation time, in days since 1970.
     began: i64,
     hashes: BTreeMap<[u8; BYTES], [u8; BYTES]>,
     is_changed: bool,
@@ -36,12 +38,12 @@ impl std::fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// Begins a memory. `key`: random bytes. `today`: days since 1970.
+    /// Creates a memory. `key`: random bytes. `today`: days since 1970.
     pub fn new(key: [u8; 32], today: i64) -> Self {
         Self { key, began: today, hashes: BTreeMap::new(), is_changed: false }
     }
 
-    /// Reads what [`Self::text`] writes; `None`: it is damaged, or too old.
+    /// Parses the output of [`Self::text`]. `None`: it is damaged, or too old.
     pub fn parse(text: &str, today: i64) -> Option<Self> {
         let mut lines = text.lines();
         let mut head = lines.next()?.strip_prefix(MAGIC)?.split_whitespace();
@@ -73,7 +75,7 @@ impl Memory {
         self.hashes.get(&self.name(input)?).copied()
     }
 
-    /// Keeps the hash of an input, as long as there is room.
+    /// Stores the hash of an input, unless the memory is full.
     pub(super) fn put(&mut self, input: &[u8], hash: [u8; BYTES]) {
         if let Some(name) = self.name(input).filter(|_| self.hashes.len() < MOST) {
             self.hashes.insert(name, hash);
@@ -81,7 +83,8 @@ impl Memory {
         }
     }
 
-    /// Returns the first bytes of the HMAC-SHA256 of an input (RFC 2104), which takes keys of every length.
+    /// Returns the first bytes of the HMAC-SHA256 of an input (RFC 2104), which accepts keys of
+    /// every length.
     fn name(&self, input: &[u8]) -> Option<[u8; BYTES]> {
         let mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
         mac.chain_update(input).finalize().into_bytes().first_chunk().copied()

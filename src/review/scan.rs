@@ -1,4 +1,5 @@
-//! The parts of a source, read and scanned, on as many threads as the work deserves.
+//! Reads and scans the parts of a source, on a number of threads that depends on the amount of
+//! work.
 
 use super::files::Files;
 use super::frame::Frames;
@@ -22,18 +23,19 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of the stack of a thread that scans. The analysis of data follows calls and expressions by recursion: a builder of
-/// 800 lines needs 0.7 MB in an optimized build, and more than the usual 2 MB in others.
+/// Stack size in bytes of a thread that scans. The data flow analysis follows calls and expressions
+/// by recursion: a builder of 800 lines needs 0.7 MB in an optimized build, and more than the usual
+/// 2 MB in other builds.
 pub(crate) const SCAN_STACK: usize = 16 << 20;
 
-/// Fewer files than this are scanned on the calling thread: starting another costs more.
+/// A scan of fewer files runs on the calling thread, because starting a thread costs more.
 const SMALL: usize = 24;
-/// More threads than this wait for each other's memory.
+/// With more threads than this, the threads wait for each other's memory.
 const MOST_THREADS: usize = 16;
-/// The most files below the target of a link whose paths are compared.
+/// Files below the target of a link whose paths are compared, at most.
 const MOST_LINKED: usize = 200_000;
 
-/// What a scan needs to know.
+/// Inputs of a scan.
 #[derive(Clone, Copy)]
 pub(super) struct Scan<'a> {
     pub(super) repo: Option<&'a Repo>,
@@ -42,26 +44,26 @@ pub(super) struct Scan<'a> {
     pub(super) policy: &'a Policy,
     pub(super) files: &'a Files,
     pub(super) progress: &'a dyn Progress,
-    /// Threads at most; `None`: as many as there are cores.
+    /// Threads, at most. `None`: the number of cores.
     pub(super) jobs: Option<u32>,
     pub(super) stop: &'a Stop,
-    /// Writes the change down, where somebody wants it.
+    /// Records the change as text, if a record is requested.
     pub(super) recorder: Option<&'a Recorder>,
 }
 
-/// What a scan found, in no particular order.
+/// Results of a scan, in no particular order.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     pub(super) findings: Vec<Finding>,
     /// Findings that are not listed.
     pub(super) counted: Vec<Counted>,
-    /// What a further finding must precede to be listed.
+    /// Rank that a further finding must precede to be listed.
     floor: Floor,
     pub(super) notes: Vec<Note>,
     pub(super) coverage: Coverage,
-    /// What was read of the worktree, by its content's name.
+    /// Files read from the worktree, with the IDs of their content.
     pub(super) seen: Vec<(RepoPath, ObjectId)>,
-    /// The first changed line: of a file with added lines if there is one.
+    /// First changed line. A file with added lines is preferred.
     pub(super) first: Option<Location>,
     pub(super) pieces: Vec<Piece>,
     pub(super) stat: Stat,
@@ -70,9 +72,9 @@ pub(super) struct Scanned {
 /// A unit of work for one thread.
 #[derive(Clone, Copy)]
 enum Unit {
-    /// Entry `entry` of part `part`.
+    /// Entry number `entry` of part number `part`.
     File { part: usize, entry: usize },
-    /// The whole of a part.
+    /// All of a part.
     Part(usize),
 }
 
@@ -103,7 +105,8 @@ impl Scan<'_> {
                     out.coverage.failed.push((self.path(parts, *unit), "the review was stopped".to_owned()));
                     continue;
                 }
-                // A fault of ours in one file must not pass for its review, nor keep the others from theirs.
+                // A panic in one file must not count as its review, and must not stop the review of
+                // other files.
                 let unwind = std::panic::AssertUnwindSafe(|| self.unit(parts, *unit, reader.as_mut(), &mut out));
                 if std::panic::catch_unwind(unwind).is_err() {
                     out.coverage.failed.push((self.path(parts, *unit), "an internal error".to_owned()));
@@ -126,7 +129,7 @@ impl Scan<'_> {
         } else {
             std::thread::scope(|s| {
                 let spawn = |_| std::thread::Builder::new().stack_size(SCAN_STACK).spawn_scoped(s, work);
-                // Where the system gives no more threads, those at hand do the work.
+                // If the system cannot start more threads, the existing threads do the work.
                 let others: Vec<_> = (1..threads).map_while(|n| spawn(n).ok()).collect();
                 let mut all = work();
                 for o in others {
@@ -141,13 +144,13 @@ impl Scan<'_> {
         for p in parts {
             self.whole(p, &mut all);
         }
-        // Several commits may say the same.
+        // Several commits may have the same note.
         let mut said = HashSet::new();
         all.notes.retain(|n| n.file.is_some() || said.insert(n.text.clone()));
         all
     }
 
-    /// Returns the path that a unit is about, where it is one.
+    /// Returns the path of a unit that is a file.
     fn path(&self, parts: &[Part], unit: Unit) -> Option<RepoPath> {
         let Unit::File { part, entry } = unit else { return None };
         match &parts[part].content {
@@ -188,7 +191,7 @@ impl Scan<'_> {
         }
     }
 
-    /// `change` is that of the part with this number.
+    /// `change`: the change of the part with this number.
     fn entry(
         &self,
         part: &Part,
@@ -215,24 +218,24 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns true if an entry is looked at by others than the rules for secrets.
+    /// Returns true if an entry is reviewed, and not only searched for secrets.
     pub(super) fn is_wanted(&self, entry: &Entry) -> bool {
         self.selected(entry.path()) && !self.is_aside(entry)
     }
 
-    /// Returns true if an entry is none of what is reviewed.
+    /// Returns true if an entry is not reviewed.
     fn is_aside(&self, entry: &Entry) -> bool {
         self.policy.ignores(entry.path()) || self.is_record(entry)
     }
 
-    /// Returns true if an entry is one of stored reviews alone: every side of it is a file in the place of one. What
-    /// is moved there from elsewhere is missing elsewhere.
+    /// Returns true if every side of an entry is a regular file in the location of a stored review.
+    /// A file that is moved there from another location is missing in that location.
     fn is_record(&self, entry: &Entry) -> bool {
         let is_file = |s: &Side| matches!(s.mode, FileMode::Regular | FileMode::Executable);
         [&entry.old, &entry.new].into_iter().flatten().all(|s| is_file(s) && self.policy.is_record(&s.path))
     }
 
-    /// Reads one entry, as what it is looked at as.
+    /// Reads one entry, as an added file if it becomes visible to rules.
     pub(super) fn load(&self, change: &Change, index: usize, reader: &mut Reader<'_>) -> Result<FileChange> {
         match self.comes_into_view(&change.entries[index]) {
             true => reader.load_as_added(change, index),
@@ -240,7 +243,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Returns true if a file was moved to where it is looked at, or looked at otherwise, for the first time.
+    /// Returns true if a rename makes a file visible to review, or to rules that did not check its
+    /// old path.
     fn comes_into_view(&self, entry: &Entry) -> bool {
         match (&entry.old, &entry.new) {
             (Some(old), Some(new)) if old.path != new.path => {
@@ -265,15 +269,15 @@ impl Scan<'_> {
         self.files.select(path)
     }
 
-    /// `order`: the place of the file in the change. `is_record`: that of its entry in the change, which may have
-    /// another side than the file as it is looked at.
+    /// `order`: index of the file in the change. `is_record`: true if its entry in the change is a
+    /// stored review. That entry may have another side than `file`.
     fn scan(&self, part: &Part, order: (usize, usize), file: &FileChange, is_record: bool, out: &mut Scanned) {
         let scope = if is_record { Scope::Secrets } else { part.scope };
         if !is_record {
             out.pieces.extend(self.recorder.and_then(|r| r.piece(part, order, file, self.rules)));
         }
         let first = out.findings.len();
-        // What surrounds the lines of a patch is whatever its author wrote there.
+        // The author of a patch also controls the lines around its changes.
         let is_part = part.commit.is_some() || matches!(part.content, Content::Given(_));
         let seen = if is_part { Seen::Part } else { Seen::Net };
         let rest = self.rules.scan_above(file, (scope, seen), &out.floor, &mut out.findings);
@@ -313,7 +317,7 @@ impl Scan<'_> {
         }
         if is_record && part.scope == Scope::All {
             out.coverage.records += 1;
-            // A review is stored as text, so nobody wrote this one.
+            // A review is stored as text, so this file is not a stored review.
             let is_undecoded = file.text().is_some_and(|t| t.undecoded.is_some());
             let is_data = is_undecoded || matches!(file.body, Body::Binary(_) | Body::Submodule { .. });
             if file.entry.new.is_some() && is_data {
@@ -335,7 +339,7 @@ impl Scan<'_> {
             out.coverage.files_total += 1;
             out.coverage.hunks_total += hunks;
             match &file.body {
-                // Git says that of code, too, where a NUL or an attribute makes it.
+                // Git also reports code as binary if it has a NUL or an attribute.
                 Body::Binary(b) if b.is_withheld() && file.entry.new.is_some() && is_text(file.path()) => {
                     let why = "the patch calls it binary and lacks its content; `git diff --binary` has it";
                     out.coverage.failed.push((Some(file.path().clone()), why.to_owned()));
@@ -367,7 +371,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Runs the rules over the change as a whole; what they ask for is read by an access of its own.
+    /// Runs the rules over the change as a whole. Their reads use a separate reader.
     fn look_at_whole(&self, change: &Change, out: &mut Vec<Finding>) {
         let reader: RefCell<Option<Reader<'_>>> = RefCell::new(None);
         let load = |index: usize| {
@@ -379,13 +383,14 @@ impl Scan<'_> {
         };
         let exists = |path: &RepoPath| {
             let Some(repo) = self.repo else { return false };
-            // Nothing of the content is wanted: that it is larger says that it is there.
+            // Only the existence of the file matters, and an error about its size shows that it
+            // exists.
             match reader.borrow_mut().get_or_insert_with(|| repo.reader()).read(&change.head, path, 0) {
                 Ok(content) => content.is_some(),
                 Err(e) => e.kind == Kind::Usage,
             }
         };
-        // The scan of the file itself reports what cannot be read.
+        // The scan of the file itself reports read errors.
         let target = |path: &RepoPath| {
             let repo = self.repo?;
             reader.borrow_mut().get_or_insert_with(|| repo.reader()).target(&change.head, path).ok().flatten()
@@ -422,7 +427,7 @@ impl Scan<'_> {
 }
 
 impl Scan<'_> {
-    /// Says which documents change that tell models what the team expects.
+    /// Returns a note for each changed document that describes the team's conventions to models.
     fn conventions(&self, change: &Change) -> Vec<Note> {
         let names = &self.policy.review.conventions;
         let is_one = |path: &RepoPath| {
@@ -453,7 +458,7 @@ impl Scanned {
         }
     }
 
-    /// Remembers the first changed line.
+    /// Records the first changed line.
     fn saw(&mut self, file: &FileChange) {
         let line = file.text().and_then(|t| t.added().next()).map(|block| block.first);
         if self.first.as_ref().is_none_or(|f| (line.is_none(), file.path()) < (f.lines.is_none(), &f.file)) {
@@ -462,7 +467,7 @@ impl Scanned {
         }
     }
 
-    /// Takes what a look from another side adds to what other parts say of the same files.
+    /// Adds the findings and failures of a repeated scan of files that other parts already count.
     fn take_repeat(&mut self, other: Self) {
         self.findings.extend(other.findings);
         self.coverage.failed.extend(other.coverage.failed);
@@ -482,7 +487,8 @@ impl Scanned {
     }
 }
 
-/// Returns true if a path is that of a text: a format that rules know, or another language or configuration format.
+/// Returns true if a path is that of a text file: a format that rules support, or another language
+/// or configuration format.
 fn is_text(path: &RepoPath) -> bool {
     rules::is_code(path) || diff::is_text_name(path)
 }

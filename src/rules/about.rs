@@ -1,4 +1,4 @@
-//! What reports say of a built-in rule beyond its findings.
+//! Documentation of a built-in rule in reports.
 
 use super::catalog;
 
@@ -6,23 +6,24 @@ use super::catalog;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About {
     pub(crate) why: Option<&'static str>,
-    /// Code that the rule finds, and code to write instead. Not for secrets: an example would be found by
-    /// everybody else's scanner.
+    /// Code that the rule finds, and code to write instead. Rules for secrets have none, because
+    /// other scanners would report the example.
     pub(crate) bad: Option<&'static str>,
     pub(crate) good: Option<&'static str>,
 }
 
-/// Returns what is known of a rule; `None` for a team's own, or none of ours.
+/// Returns the documentation of a rule. `None`: the rule is a team rule or does not exist.
 pub(crate) fn about(id: &str) -> Option<About> {
     let rule = catalog::RULES.iter().find(|r| r.id == id)?;
     let code = |text: &'static Option<std::borrow::Cow<'static, str>>| text.as_deref().filter(|_| !rule.secret);
     Some(About { why: rule.why.as_deref(), bad: code(&rule.bad), good: code(&rule.good) })
 }
 
-/// Address of the documentation, from the package in `Cargo.toml`: the only place that names it.
+/// Address of the documentation, from the package in `Cargo.toml`, which is the only place that
+/// names it.
 ///
-/// `homepage` is the address of the book. Without it, `repository` and the tag of this version lead to the sources of
-/// the book. `ci/release` sets both; a build without them has no links.
+/// `homepage` is the address of the book. Without it, `repository` and the tag of this version give
+/// the address of the book's sources. `ci/release` sets both; a build without them has no links.
 const BOOK: Book = Book {
     home: env!("CARGO_PKG_HOMEPAGE"),
     repository: env!("CARGO_PKG_REPOSITORY"),
@@ -36,7 +37,7 @@ pub fn doc_url(id: &str) -> Option<String> {
     BOOK.page("rules").filter(|_| is_built_in).map(|page| format!("{page}#{id}"))
 }
 
-/// Where the documentation is.
+/// The location of the documentation.
 struct Book {
     home: &'static str,
     repository: &'static str,

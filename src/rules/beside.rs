@@ -1,4 +1,4 @@
-//! Looks at texts that are not part of the change and that a model reads all the same.
+//! Scans texts that are not part of the change but that a model also reads.
 
 use super::catalog::FILTER;
 use super::report::{Reporter, Sighting};
@@ -8,12 +8,12 @@ use crate::diff::{LineNo, RepoPath};
 use crate::finding::{Finding, LineSpan};
 use std::ops::Range;
 
-/// The rule that knows orders to a reviewer.
+/// ID of the rule for instructions to a reviewer.
 const RULE: &str = "prompt-injection";
-/// The most findings in one text.
+/// Findings in one text, at most.
 const MOST: usize = 5;
 
-/// Reports what in a text tells the reviewer what to answer.
+/// Reports the parts of a text that instruct the reviewer.
 pub(super) fn scan(rules: &RuleSet, what: &str, file: Option<&RepoPath>, text: &[u8], out: &mut Vec<Finding>) {
     let Some(rule) = rules.index_of(RULE) else { return };
     let detail = format!("it stands in {what}");
@@ -34,7 +34,8 @@ pub(super) fn scan(rules: &RuleSet, what: &str, file: Option<&RepoPath>, text: &
     }
 }
 
-/// Finds the lines that the rule knows, as they stand and behind an encoding: each with the number of lines before.
+/// Returns the lines that the rule matches, literally or after decoding, each with the number of
+/// preceding lines.
 fn lines(rule: u16, rules: &RuleSet, text: &[u8]) -> Vec<(Range<usize>, u32)> {
     let mut scratch = Scratch::default();
     let mut hear = Hear { rule, lines: Vec::new() };

@@ -1,8 +1,8 @@
 //! Secrets in files that are not text: programs, archives, databases.
 //!
-//! The printable runs of such a file are searched in one pass, by the rules whose secrets cannot be there by accident:
-//! those that carry the mark of their issuer (`AKIA`, `ghp_`, `-----BEGIN`) and are long enough. A secret in the old
-//! side is not reported again.
+//! The printable runs of such a file are searched in one pass, only by rules whose matches cannot
+//! be accidental: those matches are long enough and contain the mark of their issuer (`AKIA`,
+//! `ghp_`, `-----BEGIN`). A secret in the old side is not reported again.
 
 use super::catalog::{FILTER, Matcher, RULES};
 use super::report::{Reporter, Rest, Sighting};
@@ -17,18 +17,21 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Bytes of the shortest run that is searched, and of the shortest match that counts.
+/// Bytes of a searched run and of a counted match, at least.
 const RUN_MIN: usize = 20;
-/// Bytes of the shortest mark of an issuer.
+/// Bytes of the mark of an issuer, at least.
 const MARK_MIN: usize = 3;
-/// Bytes of runs that are gathered before they are searched, so that the memory does not grow with the file.
+/// Bytes of runs that are collected before they are searched, so that memory use does not grow with
+/// the file.
 const GATHERED: usize = 1 << 20;
 /// Bytes of a quote on each side of a secret.
 const QUOTE_SIDE: usize = 60;
-/// Base 64 goes on for longer than this beside what looks like a secret in it.
+/// Base 64 digits before or after a match, above which the match is part of a longer text in base
+/// 64.
 const STRETCH_MAX: usize = 16;
 
-/// Reports the secrets that a binary file gained. Returns those that are counted and not listed.
+/// Reports the secrets that a binary file gained. Returns the findings that are counted but not
+/// listed.
 pub(super) fn scan(
     rules: &RuleSet,
     file: &FileChange,
@@ -63,7 +66,7 @@ pub(super) fn scan(
     reporter.rest()
 }
 
-/// Returns true if the path leaves it open whether the rule is right about this file.
+/// Returns true if the path casts doubt on the result of the rule in this file.
 fn is_in_doubt(rule: u16, path: &[u8]) -> bool {
     let rule = &RULES[usize::from(rule)];
     let may_be_test = !rule.in_tests && role::of(path) == Role::Doubt;
@@ -74,9 +77,9 @@ fn is_in_doubt(rule: u16, path: &[u8]) -> bool {
 struct Sight {
     rule: u16,
     text: Vec<u8>,
-    /// Where it starts in the file, in bytes.
+    /// Offset of its start in the file, in bytes.
     offset: usize,
-    /// What stands around it, and where in that it stands.
+    /// Text around the secret, and the range of the secret in it.
     quote: Vec<u8>,
     span: Range<usize>,
 }
@@ -98,7 +101,8 @@ fn search(rules: &RuleSet, path: &[u8], bytes: &[u8]) -> Vec<Sight> {
     search.out
 }
 
-/// A run of printable characters: where it starts in the file, how many there are, and bytes a character.
+/// A run of printable characters: its start in the file, its number of characters, and the bytes of
+/// a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
     start: usize,
@@ -109,11 +113,11 @@ struct Run {
 struct Search<'a> {
     rules: &'a RuleSet,
     path: &'a [u8],
-    /// By rule: whether it looks at this file.
+    /// By rule: true if the rule checks this file.
     fits: Vec<Option<bool>>,
-    /// Where the gathered text has its runs, and what they are.
+    /// Offsets of the runs in the collected text, with the runs.
     runs: Vec<(usize, Run)>,
-    /// The gathered runs, a line each.
+    /// The collected runs, one on each line.
     text: Vec<u8>,
     scratch: Scratch,
     out: Vec<Sight>,
@@ -130,7 +134,7 @@ impl Search<'_> {
         }
     }
 
-    /// Searches what was gathered.
+    /// Searches the collected text.
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.text);
         let mut hits = Hits { search: self, text: &text, found: Vec::new() };
@@ -181,7 +185,7 @@ impl Search<'_> {
     }
 }
 
-/// Takes the matches in the gathered text.
+/// Collects the matches in the collected text.
 struct Hits<'s, 'a> {
     search: &'s mut Search<'a>,
     text: &'s [u8],
@@ -201,7 +205,7 @@ impl Visitor for Hits<'_, '_> {
     }
 }
 
-/// Returns the marks of issuers by rule: the literals that may be a part of a match.
+/// Returns the marks of issuers by rule: literals that can be part of a match.
 fn marks() -> &'static [Vec<&'static [u8]>] {
     static MARKS: OnceLock<Vec<Vec<&'static [u8]>>> = OnceLock::new();
     MARKS.get_or_init(|| {
@@ -215,8 +219,8 @@ fn marks() -> &'static [Vec<&'static [u8]>] {
     })
 }
 
-/// Returns true if a match, the name before the secret included, is long and carries the mark of the issuer: a literal
-/// of the rule, or a prefix that its pattern asks for.
+/// Returns true if a match, including the name before the secret, is long and contains the mark of
+/// the issuer: a literal of the rule, or a prefix that its pattern requires.
 fn is_marked(found: &Match, text: &[u8]) -> bool {
     let (rule, matched) = (found.rule, &text[found.span.clone()]);
     let prefix = text[found.secret.clone()].get(..MARK_MIN).and_then(|p| std::str::from_utf8(p).ok());
@@ -229,7 +233,8 @@ fn is_marked(found: &Match, text: &[u8]) -> bool {
     matched.len() >= RUN_MIN && marks()[usize::from(rule)].iter().any(has)
 }
 
-/// Returns true if what looks like a secret is a part of a longer text in base 64, which holds anything by chance.
+/// Returns true if a possible secret is part of a longer text in base 64, which can contain any
+/// text by chance.
 fn is_in_base64(text: &[u8], span: &Range<usize>) -> bool {
     let is_digit = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
     let before = text[..span.start].iter().rev().take(STRETCH_MAX + 1).take_while(is_digit).count();
@@ -244,7 +249,8 @@ fn is_printable(b: u8) -> bool {
 /// Calls `each` with the runs of printable bytes, in order.
 fn runs(bytes: &[u8], mut each: impl FnMut(Run)) {
     let mut start = 0;
-    // The last byte of a run that would be long enough is looked at first: most of them are skipped.
+    // Check the last byte of a possible run first, so that most runs that are too short are
+    // skipped.
     while let Some(last) = bytes.get(start + RUN_MIN - 1) {
         let unfit = if is_printable(*last) {
             bytes[start..start + RUN_MIN - 1].iter().rposition(|b| !is_printable(*b))
@@ -271,7 +277,7 @@ fn wide_runs(bytes: &[u8], mut each: impl FnMut(Run)) {
     };
     let mut start = 0;
     while start + LENGTH <= bytes.len() {
-        // Two neighbours of which neither is NUL, or both are, end every run.
+        // Two neighbours that are both NUL, or both not NUL, end every run.
         let unfit = (0..LENGTH - 1).rev().find(|i| !is_pair(start + i));
         if let Some(unfit) = unfit {
             start += unfit + 1;

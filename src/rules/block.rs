@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-/// The most bytes before and after a value that are searched for the ends of its block.
+/// Bytes before and after a value that are searched for the ends of its block, at most.
 const REACH: usize = 4096;
 
-/// Returns the block around a value: from the line that opens the innermost brackets to where they close. Where
-/// there are no brackets within reach, it is the lines around up to an empty one or a mark of YAML documents. It goes
-/// at most [`REACH`] bytes beyond the value, whatever the lengths of lines.
+/// Returns the block around a value: from the line that opens the innermost brackets to their end.
+/// If there are no brackets within reach, the block is the surrounding lines up to an empty line or
+/// a document marker of YAML. It extends at most [`REACH`] bytes beyond the value, for lines of any
+/// length.
 pub(super) fn around(text: &[u8], value: &Range<usize>) -> Range<usize> {
     brackets(text, value).unwrap_or_else(|| paragraph(text, value))
 }

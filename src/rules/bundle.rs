@@ -1,32 +1,35 @@
 //! Bundles: code that a tool wrote or another project published, copied into a repository as a whole.
 //!
-//! Rules about calls are silent there: what they find is the library's own, and its users cannot change it. A name alone
-//! does not make a file a bundle, since whoever writes a change chooses the names; its text has to look like one too.
+//! Rules about calls skip bundles: their findings are flaws of the library, which its users cannot
+//! change. A name alone does not make a file a bundle, because the author of a change chooses the
+//! names. The text must also have the form of a bundle.
 
-/// Names under which libraries are published and bundlers write.
+/// Names of published libraries and of the output of bundlers.
 const NAMES: &[&str] = &["*.min.js", "*.bundle.js", "jquery-{1,2,3,4}.*.js", "{jquery,jquery-ui}.js", "jquery-ui-*.js"];
-/// Folders that bundlers write. A file there is a bundle if it is large and has lines that no person writes.
+/// Output folders of bundlers. A file there is a bundle if it is large and has lines that no person
+/// writes.
 const FOLDERS: &[&str] =
     &["**/{dist,build,public,static,assets,bundles,vendor}/**/*.js", "{dist,build,public,static}/**/*.js"];
-/// The least bytes of such a file, and of its lines on average.
+/// Bytes of such a file, at least. Its lines have a minimum average length, too.
 const BUNDLED: usize = 20 << 10;
 const BUNDLED_LINE: usize = 500;
-/// The least bytes of a minified file, and of its lines on average.
+/// Bytes of a minified file, and average bytes of its lines, at least.
 const MINIFIED: usize = 400;
 const MINIFIED_LINE: usize = 160;
-/// The least bytes of a library that is not minified.
+/// Bytes of a library that is not minified, at least.
 const PUBLISHED: usize = 8 << 10;
-/// Bytes at the start that hold the comment with a library's licence.
+/// Bytes at the start of a file that contain the comment with a library's licence.
 const BANNER: usize = 2 << 10;
 
-/// Returns true if a file is a bundle, by its name and its text. `text` is what is known of the new side.
+/// Returns true if the name and the text of a file are those of a bundle. `text`: the known part of
+/// the new side.
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
     let is_named = |globs: &[&str]| globs.iter().any(|glob| super::glob::matches(glob, path));
     is_named(NAMES) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
         || is_named(FOLDERS) && is_long(text, BUNDLED, BUNDLED_LINE)
 }
 
-/// Returns true if a text has so many bytes, and its lines so many on average.
+/// Returns true if a text has at least this many bytes, and its lines at least this average length.
 fn is_long(text: &[u8], bytes: usize, line: usize) -> bool {
     text.len() >= bytes && text.len() / (memchr::memchr_iter(b'\n', text).count() + 1) >= line
 }

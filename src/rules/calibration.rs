@@ -1,14 +1,15 @@
-//! What the build script demands of the built-in rules: severity and confidence that agree with the CWE, and
-//! exemptions of secrets that cover a value instead of a file.
+//! Requirements of the build script for the built-in rules: severity and confidence must agree with
+//! the CWE, and exemptions of secrets must cover a value instead of a file.
 
 use super::format::Rule;
 
-/// Weaknesses of injection, as numbers of the CWE list: critical from confidence medium up.
+/// Weaknesses of injection, as numbers of the CWE list: critical if the confidence is at least
+/// medium.
 const INJECTION: &[u32] = &[74, 77, 78, 79, 89, 94, 95, 502, 611, 918];
-/// Exposed secrets: critical from confidence medium up.
+/// Exposed secrets: critical if the confidence is at least medium.
 const SECRET: &[u32] = &[798, 522, 321];
 
-/// Returns what is wrong with a built-in rule.
+/// Returns the error in a built-in rule, if there is one.
 pub(crate) fn fault(rule: &Rule) -> Option<String> {
     let cwe = rule.cwe.unwrap_or_default();
     let injection = INJECTION.contains(&cwe);

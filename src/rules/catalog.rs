@@ -1,4 +1,4 @@
-//! The rules as the engine uses them, and the built-in ones as the build script wrote them.
+//! The rules in the form that the engine uses, and the built-in rules from the build script.
 
 use super::format;
 use super::language::Languages;
@@ -30,7 +30,7 @@ pub(crate) struct Rule {
     pub(crate) tree_languages: List,
     /// The rule runs only in the profile `audit`.
     pub(crate) is_audit: bool,
-    /// The severity in that profile, if it is another one.
+    /// The severity in that profile, if it differs.
     pub(crate) audit_severity: Option<Severity>,
     pub(crate) pattern: Cow<'static, str>,
     /// The build script derives it from the pattern; empty for rules of teams.
@@ -74,7 +74,7 @@ pub(crate) struct Fix {
 /// Texts of a rule: static, or a team's.
 pub(crate) type List = Cow<'static, [Cow<'static, str>]>;
 
-/// What decides whether a rule matches.
+/// The kind of a rule's matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Matcher {
     /// Literals and a regular expression.
@@ -93,13 +93,13 @@ pub(crate) enum Matcher {
     KubernetesData,
     /// The analysis of data flow: `super::flow`, by the table of `super::scan::flow`.
     Flow,
-    /// Code that looks at the change itself: `super::change`.
+    /// Code that checks the change itself: `super::change`.
     Change,
     /// A condition on the syntax tree: `super::structural`.
     Structural,
 }
 
-/// A prefilter with the rules that each of its literals belongs to.
+/// A prefilter with the rules that use each of its literals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filter<'a> {
     pub(super) prefilter: Prefilter<'a>,

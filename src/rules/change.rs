@@ -1,7 +1,7 @@
-//! Rules over the change itself: modes, attributes, workflows, lockfiles, tests that vanish.
+//! Rules over the change itself: modes, attributes, workflows, lockfiles, deleted tests.
 //!
-//! Pure: entries and contents in, sightings out. What a rule says stands in `catalog/change.toml`; the code here
-//! decides only whether, where, and with what detail.
+//! The rules are pure: they turn entries and contents into sightings. `catalog/change.toml` has the
+//! texts of the rules. The code here decides only whether they match, where, and with which detail.
 
 mod attributes;
 mod config;
@@ -19,22 +19,22 @@ use super::report::{Reporter, Sighting};
 use crate::diff::{Block, Entry, FileChange, LineNo, RepoPath, TextChange, trim_line_end};
 use crate::finding::LineSpan;
 
-/// What a rule may ask of the reviewed tree beside the entries of the change.
+/// Access to the reviewed tree, beyond the entries of the change.
 pub struct Tree<'a> {
-    /// Reads the entry of that index; `None` where that fails, which the scan has reported already.
+    /// Reads the entry with an index. `None` if that fails, which the scan has already reported.
     pub load: &'a dyn Fn(usize) -> Option<FileChange>,
-    /// Returns true if the new side has a file of that path.
+    /// Returns true if the new side has a file with a path.
     pub exists: &'a dyn Fn(&RepoPath) -> bool,
-    /// Returns the target of the link at that path of the new side; `None` where there is no link.
+    /// Returns the target of the link at a path of the new side. `None`: there is no link.
     pub target: &'a dyn Fn(&RepoPath) -> Option<Vec<u8>>,
-    /// Lists the files below that folder of the new side; the second part is true where there are more.
+    /// Lists the files below a folder of the new side. The second value is true if there are more.
     pub below: &'a dyn Fn(&RepoPath) -> (Vec<RepoPath>, bool),
-    /// Returns true if policy leaves that path out of reviews.
+    /// Returns true if policy ignores a path.
     pub ignores: &'a dyn Fn(&RepoPath) -> bool,
 }
 
 impl<'a> Tree<'a> {
-    /// A tree of which nothing is known but the entries of the change.
+    /// Returns a tree that knows only the entries of the change.
     pub fn of_entries(load: &'a dyn Fn(usize) -> Option<FileChange>, exists: &'a dyn Fn(&RepoPath) -> bool) -> Self {
         Self { load, exists, target: &|_| None, below: &|_| (Vec::new(), false), ignores: &|_| false }
     }
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Tree<'_> {
     }
 }
 
-/// Looks at one changed file, after the text rules did.
+/// Scans one changed file, after the text rules.
 pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     file::scan(file, out);
     let Some(text) = file.text() else { return };
@@ -61,7 +61,7 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     lockfile::scan(path, text, out);
 }
 
-/// Looks at what only the whole change shows.
+/// Reports findings that only the whole change shows.
 pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
     links::scan_change(entries, tree, out);
     lockfile::scan_change(entries, tree, out);
@@ -104,7 +104,7 @@ fn at_file(out: &mut Reporter<'_>, id: &str, path: &RepoPath, quote: &[u8], deta
     out.report(id, Sighting { file: Some(path), quote, detail, ..Sighting::default() });
 }
 
-/// Returns the folder of a path with its `/`; empty for the top.
+/// Returns the folder of a path with its `/`. Empty for the top folder.
 fn folder(path: &[u8]) -> &[u8] {
     memchr::memrchr(b'/', path).map_or(&[], |i| &path[..=i])
 }

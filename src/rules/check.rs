@@ -1,4 +1,5 @@
-//! Named checks of what a rule's pattern caught: is it random, is it made up, is it a reference?
+//! Named checks of the text that a rule's pattern captured: is it random, is it invented, is it a
+//! reference?
 
 use super::secret::{self, Candidate};
 use super::verbs;
@@ -12,7 +13,7 @@ pub(crate) fn is_known(name: &str) -> bool {
         || secret::check(name, &Candidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
 }
 
-/// Returns true if what was caught passes the check of that name. An unknown check passes nothing.
+/// Returns true if the captured text passes the check with a name. No text passes an unknown check.
 pub(super) fn passes(name: &str, candidate: &Candidate<'_>) -> bool {
     match name.strip_prefix("entropy:") {
         Some(bits) => bits.parse().is_ok_and(|bits: f32| entropy(candidate.secret) >= bits),
@@ -28,7 +29,8 @@ pub(super) fn passes(name: &str, candidate: &Candidate<'_>) -> bool {
 /// A regular expression cannot compare two parts of a text, and one that compares their first letters takes a millisecond to
 /// compile.
 const SAME_SIDES: &str = "same-sides";
-/// The check that a call on the line can have another number of arguments than its format string has verbs.
+/// The check that a call on the line can have a number of arguments that differs from the verbs of
+/// its format string.
 const OTHER_COUNT: &str = "other-count";
 
 /// Operators and calls that compare or assign.
@@ -78,7 +80,8 @@ pub(crate) fn entropy(text: &[u8]) -> f32 {
     counts.iter().filter(|c| **c > 0).map(|c| *c as f32 / total).map(|p| -p * p.log2()).sum()
 }
 
-/// Returns true if the text names a value that stands elsewhere: a variable, a template, a call.
+/// Returns true if the text refers to a value that is defined elsewhere: a variable, a template, a
+/// call.
 fn is_reference(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     const OPEN: &[&[u8]] =

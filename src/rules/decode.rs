@@ -1,29 +1,30 @@
-//! Decoded views: text that an encoding hides, for the secret rules. One level: Base64 (RFC 4648, both alphabets),
-//! percent signs (RFC 3986), `\x41` and `\u0041`.
+//! Decoded views: text that an encoding hides, for the rules for secrets. One level of Base64 (RFC
+//! 4648, both alphabets), percent signs (RFC 3986), `\x41` and `\u0041` is decoded.
 //!
-//! Cheap where there is nothing to decode: long runs are looked for in steps of their least length, and a run that
-//! does not decode to text within its first bytes is left alone.
+//! The search is cheap if there is nothing to decode: it finds long runs in steps of their minimum
+//! length, and skips a run that does not decode to text within its first bytes.
 
 use std::ops::Range;
 
-/// The least Base64 digits of a run: 18 bytes, shorter than any token.
+/// Base64 digits of a run, at least: they decode to 18 bytes, which is shorter than any token.
 const BASE64_MIN: usize = 24;
-/// Bytes of a run that are decoded at once: a longer run is decoded in pieces, so that it takes little memory.
+/// Bytes of a run that are decoded at once. A longer run is decoded in pieces, to limit memory use.
 const PIECE: usize = 1 << 20;
-/// Bytes that two pieces share, so that no secret is cut. A multiple of four: digits are decoded in fours.
+/// Bytes that two pieces share, so that no secret is split. A multiple of four, because digits are
+/// decoded in fours.
 const SHARED: usize = 16 << 10;
-/// The least escapes of a word.
+/// Escapes of a word, at least.
 const ESCAPES_MIN: usize = 3;
 
-/// Calls `found` with every encoded run and what it says.
+/// Calls `found` with every encoded run and its decoded text.
 pub(super) fn views(text: &[u8], mut found: impl FnMut(Range<usize>, &[u8])) {
     base64_runs(text, &mut found);
     escaped_words(text, &mut found);
 }
 
-/// Calls `found` with every run of at least that many Base64 digits, of both alphabets. Linear.
+/// Calls `found` with every run of at least `least` Base64 digits, of both alphabets. Linear.
 pub(super) fn runs(text: &[u8], least: usize, mut found: impl FnMut(Range<usize>)) {
-    // Everything before `at` is done, and what stands before it is no digit.
+    // All bytes before `at` are processed, and the byte before it is not a digit.
     let mut at = 0;
     while let Some(window) = text.get(at..at + least) {
         if let Some(i) = window.iter().rposition(|b| !digit(*b)) {
@@ -36,7 +37,7 @@ pub(super) fn runs(text: &[u8], least: usize, mut found: impl FnMut(Range<usize>
     }
 }
 
-/// The value of each Base64 digit; 64: none.
+/// The value of each Base64 digit. 64: not a digit.
 const VALUES: [u8; 256] = {
     let mut table = [64u8; 256];
     let mut i = 0;
@@ -74,7 +75,7 @@ fn base64_runs(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
     });
 }
 
-/// Cuts a run into pieces that share some bytes; one piece where it is short.
+/// Splits a run into pieces that share some bytes. A short run is one piece.
 fn pieces(run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut next = Some(run.start);
     std::iter::from_fn(move || {
@@ -85,7 +86,7 @@ fn pieces(run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Decodes digits; what is left over at the end is dropped.
+/// Decodes digits, and drops an incomplete rest at the end.
 pub(super) fn decode(digits: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
     for group in digits.chunks(4) {
@@ -103,7 +104,7 @@ fn is_text(bytes: &[u8]) -> bool {
     bytes.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~'))
 }
 
-/// Words that are written with escapes: decoded from the start of the word to its end.
+/// Decodes words with escapes, from the start of the word to its end.
 fn escaped_words(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
     let mut at = 0;
     let mut done = 0;
@@ -113,7 +114,7 @@ fn escaped_words(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
             at += 1;
             continue;
         }
-        // A line of code has an escape now and then; a hidden text has one after the other.
+        // A line of code has an occasional escape, and hidden text consists of consecutive escapes.
         let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>');
         let end = text[at..].iter().position(ends).map_or(text.len(), |i| at + i);
         if count_escapes(&text[at..end]) < ESCAPES_MIN {

@@ -1,8 +1,10 @@
-//! Leaves out of the syntax tree what no match with a changed line can need: the inside of unchanged functions and types.
+//! Omits the insides of unchanged functions and types from the syntax tree, because no match with a
+//! changed line can depend on them.
 //!
-//! Parsing is most of the time of a small review, and most of a large file is unchanged. What is left out is the inside of a pair
-//! of braces, or the statements behind the first one in a definition of Python, so that the rest remains correct code. Of
-//! neighbours at the top of a file, only the first is left: from its opening brace to the closing one of the last.
+//! Parsing takes most of the time of a small review, and most of a large file is unchanged. The
+//! omitted parts are the insides of braces, or the statements after the first one in a definition
+//! of Python, so that the rest remains correct code. Of consecutive definitions at the top of a
+//! file, only the first remains: from its opening brace to the closing brace of the last.
 
 use super::language::Languages;
 use super::{lexer, parse};
@@ -10,15 +12,15 @@ use std::ops::Range;
 
 /// Languages whose definitions have braces.
 const BRACES: &[&str] = &["javascript", "typescript", "go", "java", "kotlin", "php", "rust", "c", "cpp", "csharp"];
-/// Shorter parts are not worth it.
+/// Bytes of an omitted part, at least, because omitting a shorter one saves too little.
 const SHORTEST: usize = 200;
-/// A smaller file is parsed as a whole: reading it for its definitions is not worth it.
+/// A smaller file is parsed as a whole, because finding its definitions costs too much.
 const SMALL: usize = 600;
-/// Words that go on with a statement whose braces have closed.
+/// Words that continue a statement after its closing brace.
 const CONTINUATIONS: &[&[u8]] = &[b"catch", b"finally", b"else", b"while", b"until"];
 
-/// Returns the parts of a file to parse, in order. `changed`: ranges of bytes in order. `None`: the whole file, because little can
-/// be left out or its structure is not clear.
+/// Returns the parts of a file to parse, in order. `changed`: ranges of bytes in order. `None`:
+/// parse the whole file, because only little can be omitted or its structure is unclear.
 pub(super) fn kept(languages: Languages, text: &[u8], changed: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
     let is_large = text.len() >= SMALL && changed.iter().map(Range::len).sum::<usize>() * 2 < text.len();
     let is_known = languages.any_of(&["python"]) || languages.any_of(BRACES);
@@ -31,7 +33,7 @@ pub(super) fn kept(languages: Languages, text: &[u8], changed: &[Range<usize>]) 
     (size * 4 > text.len()).then(|| complement(&left_out, text.len()))
 }
 
-/// Returns what is not in some ranges, which are in order.
+/// Returns the gaps between some ranges, which are in order.
 fn complement(ranges: &[Range<usize>], length: usize) -> Vec<Range<usize>> {
     let starts = std::iter::once(0).chain(ranges.iter().map(|r| r.end));
     let ends = ranges.iter().map(|r| r.start).chain(std::iter::once(length));
@@ -90,7 +92,7 @@ impl Code<'_> {
                     None => out.push(inside),
                 }
             }
-            // The text of a template goes on with the brace that closes its code.
+            // The text of a template continues with the brace that closes its code.
             if self.text.get(part.end) == Some(&b'}') {
                 open.pop()?;
             }
@@ -124,7 +126,7 @@ impl Code<'_> {
         brace.checked_sub(1).is_some_and(|before| self.text[before] == b'$' || !self.is_code(before))
     }
 
-    /// Returns the statements behind the first one in unchanged definitions of Python.
+    /// Returns the statements after the first one in unchanged definitions of Python.
     fn definitions(&self) -> Vec<Range<usize>> {
         let statements = self.statements();
         let mut out = Vec::new();
@@ -201,7 +203,7 @@ impl Code<'_> {
         out
     }
 
-    /// Returns true if a string that starts before a byte goes on there.
+    /// Returns true if a string that starts before a byte continues there.
     fn is_inside(&self, at: usize) -> bool {
         let i = self.other.partition_point(|r| r.end <= at);
         self.other.get(i).is_some_and(|r| r.start < at)
@@ -224,7 +226,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
 mod tests {
     use super::*;
 
-    /// Returns what is parsed of a file whose line with `HERE` is changed.
+    /// Returns the parsed parts of a file whose line with `HERE` is changed.
     fn parsed(path: &str, text: &str) -> Option<String> {
         let at = text.find("HERE").unwrap();
         let ranges = kept(Languages::of(path.as_bytes(), b""), text.as_bytes(), std::slice::from_ref(&(at..at + 4)))?;
@@ -238,13 +240,13 @@ mod tests {
             format!("function a(b) {{ {long} }}\nclass C {{\n d() {{ {long} }}\n e() {{ if (HERE) {{ }} }}\n}}\n");
         let rest = "function a(b) {}\nclass C {\n d() {}\n e() { if (HERE) { } }\n}\n";
         assert_eq!(parsed("a.js", &text).unwrap(), rest);
-        // Of neighbours at the top, one is left.
+        // Of consecutive definitions at the top, one remains.
         let three =
             format!("function a() {{ {long} }}\n\n// c\nfunction b() {{ {long} }}\nx = {{ {long} }};\nHERE()\n");
         assert_eq!(parsed("a.js", &three).unwrap(), "function a() {};\nHERE()\n");
         let tried = format!("try {{ {long} }}\ncatch (e) {{ {long} }}\nHERE()\n");
         assert_eq!(parsed("a.js", &tried).unwrap(), "try {}\ncatch (e) {}\nHERE()\n");
-        // Braces in strings and comments count for nothing.
+        // Braces in strings and comments are not counted.
         let text = text.replace("x; x;", "'}'; /* } */ x; ");
         assert_eq!(parsed("a.js", &text).unwrap(), rest);
         assert_eq!(parsed("a.js", &format!("{text}}}")), None);
@@ -260,13 +262,13 @@ mod tests {
             "import os\n\nclass A:\n    y = 1\n    @p\n    def b(self):\n        '''\ntext\n'''\n{long}    def c(self):\n        HERE\n\
              {long}\ndef d():\n    if a:\n        b()\n{long}"
         );
-        // The second is a compound statement, which stays whole.
+        // The second definition is a compound statement, which remains whole.
         let rest = format!(
             "import os\n\nclass A:\n    y = 1\n    @p\n    def b(self):\n        '''\ntext\n'''\n    def c(self):\n        HERE\n\
              {long}\ndef d():\n    if a:\n        b()\n{long}"
         );
         assert_eq!(parsed("a.py", &text).unwrap(), rest);
-        // Of neighbours at the top, one is left.
+        // Of consecutive definitions at the top, one remains.
         let def = format!("def d():\n    a()\n{}", "    b()\n".repeat(60));
         let text = format!("{def}\n{def}@p\n{def}@q\ndef c():\n    HERE\n");
         assert_eq!(parsed("a.py", &text).unwrap(), "def d():\n    a()\n@q\ndef c():\n    HERE\n");

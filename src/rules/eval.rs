@@ -20,7 +20,7 @@ pub struct Hit {
     pub last: u32,
     pub severity: Severity,
     pub confidence: Confidence,
-    /// It is about the weakness of the case.
+    /// True if the finding is about the weakness of the case.
     pub fits: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Label {
     pub is_expected: bool,
     /// Rules that count on the line: for an expected line, those that find it; for a safe line, those that flag it.
     pub rules: Vec<String>,
-    /// A finding of any severity and confidence is about the weakness on the line.
+    /// True if a finding of any severity and confidence is about the weakness on the line.
     pub is_seen: bool,
 }
 

@@ -1,7 +1,8 @@
-//! Expressions that cost little to make, and become fast once they are used often.
+//! Regular expressions that cost little to create, and become fast after frequent use.
 //!
-//! A small change meets a handful of literals, and making a fast matcher for each took most of its review. So an
-//! expression starts as a plain simulation, and the fast matcher is made for long texts and after some uses.
+//! A small change contains a handful of literals, and creating a fast matcher for each took most of
+//! its review time. So an expression starts as a plain simulation, and the fast matcher is created
+//! for long texts and after a number of uses.
 
 use regex::bytes::{Regex, RegexBuilder};
 use regex_automata::{Input, meta, util::syntax};
@@ -9,14 +10,15 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Longer texts are for the fast matcher at once.
+/// Bytes of a text above which the fast matcher is created at once.
 const SHORT: usize = 512;
-/// So many looks at short texts cost about as much as making the fast matcher.
+/// Number of matches against short texts that cost about as much as creating the fast matcher.
 const OFTEN: u32 = 150;
-/// The most bytes of a compiled expression.
+/// Bytes of a compiled expression, at most.
 const SIZE_MAX: usize = 1 << 20;
-/// The most bytes of states that an expression keeps while it runs, for each thread. Half of it makes the widest
-/// expressions of the catalogue four times slower, because they throw their states away again and again.
+/// Bytes of states that an expression caches while it runs, per thread, at most. Half of it makes
+/// the widest expressions of the catalogue four times slower, because they discard their states
+/// again and again.
 const DFA_MAX: usize = 1 << 22;
 
 /// A compiled expression.
@@ -29,8 +31,8 @@ pub(super) struct Expression {
     uses: AtomicU32,
 }
 
-/// Compiles a pattern as rules write them: bytes, ASCII classes, lines for `^` and `$` only where `lines` says so. A
-/// carriage return alone ends a line there too.
+/// Compiles a pattern in the notation of rules: bytes, ASCII classes, line anchors for `^` and `$`
+/// only if `lines` is true. A single carriage return also ends a line there.
 pub(super) fn compile(pattern: &str, lines: bool) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern)
         .unicode(false)
@@ -42,7 +44,7 @@ pub(super) fn compile(pattern: &str, lines: bool) -> Result<Regex, regex::Error>
 }
 
 impl Expression {
-    /// Makes an expression; `None` for one that is wrong (see [`compile`] for what is).
+    /// Creates an expression. `None`: it is invalid (see [`compile`]).
     pub(super) fn new(pattern: &str, lines: bool) -> Option<Self> {
         let plain = meta::Config::new()
             .auto_prefilter(false)
@@ -61,7 +63,8 @@ impl Expression {
         self.quick.group_info().to_index(regex_automata::PatternID::ZERO, name)
     }
 
-    /// Finds the first match that starts at or after a byte; what stands before it counts as its surroundings.
+    /// Returns the first match that starts at or after a byte. The text before that byte counts as
+    /// context.
     pub(super) fn find_at(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
         match self.fast(text) {
             Some(fast) => fast.find_at(text, from).map(|m| m.range()),
@@ -69,7 +72,7 @@ impl Expression {
         }
     }
 
-    /// Returns where a group of the match that starts at a byte stands.
+    /// Returns the range of a group of the match that starts at a byte.
     pub(super) fn group_at(&self, text: &[u8], start: usize, group: usize) -> Option<Range<usize>> {
         match self.fast(text) {
             Some(fast) => {

@@ -175,7 +175,7 @@ pub enum Subject {
     Rule(&'static str),
 }
 
-/// How well a flow is proven. Later is stronger.
+/// Strength of the proof of a flow. A later variant is stronger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Proof {
     /// The value comes from the caller of an ordinary function.
@@ -200,18 +200,18 @@ pub enum Confidence {
 /// The role of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StepRole {
-    /// It enters.
+    /// The data enters.
     Source,
-    /// It passes through.
+    /// The data passes through.
     Through,
-    /// It does harm.
+    /// The data does harm.
     Sink,
 }
 
-/// A place on the way of the data.
+/// A position that the data passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// From 1.
+    /// Line number, counted from 1.
     pub line: u32,
     /// The first byte in the file.
     pub start: usize,
@@ -228,21 +228,22 @@ pub struct Flow {
     pub subject: Subject,
     /// From the source to the sink. The sink is last.
     pub steps: Vec<Step>,
-    /// How well it is proven.
+    /// Strength of the proof.
     pub proof: Proof,
     /// Name of the source in messages.
     pub source_label: &'static str,
     /// Name of the sink in messages.
     pub sink_label: &'static str,
-    /// A weakness other than the one of the subject.
+    /// CWE number of the weakness, if it differs from the weakness of the subject.
     pub cwe: Option<u32>,
     /// How certain it is.
     pub confidence: Confidence,
-    /// Texts of the entry of the tables.
+    /// Texts of the table entry.
     pub texts: &'static EntryTexts,
 }
 
-/// Texts of an entry of the tables that replace those of its rule, and its highest severity.
+/// Texts of a table entry that replace the texts of its rule, and the highest severity of the
+/// finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryTexts {
     /// The title.
@@ -251,7 +252,7 @@ pub struct EntryTexts {
     pub message: Option<&'static str>,
     /// The suggestion.
     pub suggestion: Option<&'static str>,
-    /// The severity is at most this.
+    /// Highest severity of the finding.
     pub severity_max: Option<Severity>,
 }
 
@@ -265,11 +266,12 @@ impl Flow {
 /// The findings of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
-    /// By place in the file.
+    /// Flows in the order of their positions in the file.
     pub flows: Vec<Flow>,
-    /// False: a limit of size or work ended the analysis early.
+    /// False if a limit of size or work ended the analysis early.
     pub is_complete: bool,
-    /// The grammar reads the whole file. If it does not, a flow that is not found proves nothing.
+    /// True if the grammar reads the whole file. If it does not, the absence of a flow proves
+    /// nothing.
     pub is_readable: bool,
     /// Bytes that the parser read.
     pub bytes_parsed: usize,

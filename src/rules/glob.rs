@@ -1,4 +1,4 @@
-//! Path globs of rules: small enough to need no compilation.
+//! Path globs of rules. They are simple enough to need no compilation.
 //!
 //! `*` and `?` stay within a component, `**` crosses components, `[a-z]` and `[!a-z]` are sets, `{a,b}` are
 //! alternatives. A glob without `/` is matched against the file name, any other against the whole path.
@@ -16,7 +16,7 @@ pub(crate) fn matches(glob: &str, path: &[u8]) -> bool {
     component_wise(glob, name)
 }
 
-/// Expands the first `{a,b}` and matches each alternative; then the rest decides.
+/// Expands the first `{a,b}` and matches each alternative with the rest.
 fn component_wise(glob: &[u8], path: &[u8]) -> bool {
     if let Some(open) = memchr::memchr(b'{', glob)
         && let Some(close) = memchr::memchr(b'}', &glob[open..]).map(|c| open + c)
@@ -29,17 +29,18 @@ fn component_wise(glob: &[u8], path: &[u8]) -> bool {
     wild(glob, path)
 }
 
-/// Matches without braces, by backtracking over the last `*` and the last `**` only: linear times the number
-/// of stars.
+/// Matches without braces, by backtracking over the last `*` and the last `**` only. The time is
+/// linear in the path, times the number of stars.
 fn wild(glob: &[u8], path: &[u8]) -> bool {
     let (mut g, mut p) = (0, 0);
-    // Where to go on after a mismatch: behind the star, and the first byte the star has not eaten yet.
+    // The position after the star to return to on a mismatch, and the first byte that the star has
+    // not consumed.
     let mut star: Option<(usize, usize)> = None;
     let mut deep: Option<(usize, usize)> = None;
     loop {
         if glob[g..].starts_with(b"**") {
             g += 2;
-            // `**/` also matches nothing at all.
+            // `**/` also matches an empty text.
             if glob.get(g) == Some(&b'/') {
                 g += 1;
             }
@@ -68,7 +69,7 @@ fn wild(glob: &[u8], path: &[u8]) -> bool {
                 (g, p) = (*back, *eaten);
             }
             (_, Some((back, eaten))) if *eaten < path.len() => {
-                // After `**/` only the start of a component will do.
+                // After `**/`, only the start of a component can match.
                 let bounded = *back > 0 && glob[*back - 1] == b'/';
                 *eaten = match memchr::memchr(b'/', &path[*eaten..]) {
                     Some(i) if bounded => *eaten + i + 1,

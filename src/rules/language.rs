@@ -1,9 +1,10 @@
-//! What language a file is in: by path, by well-known name, by its first line.
+//! The languages of a file, by its path, its well-known name and its first line.
 
 use super::MARK;
 use super::format::LANGUAGES;
 
-/// A set of languages, a bit each in the order of [`LANGUAGES`]. A file can be in several: a workflow is YAML too.
+/// A set of languages, with one bit each in the order of [`LANGUAGES`]. A file can be in several: a
+/// workflow is YAML too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Languages(u64);
 
@@ -56,11 +57,12 @@ impl Languages {
         LANGUAGES.iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 == 1).map(|(_, n)| *n)
     }
 
-    /// Returns every language that a file can be read as: by its whole name, by what its name starts with, by its
-    /// extension, by the extension below that of a template or a copy, and by its interpreter. Tools choose a file by
-    /// any of these, so none takes away the rules of another: `Dockerfile.py` is a Dockerfile and Python.
+    /// Returns every language as which a file can be read: by its whole name, by the start of its
+    /// name, by its extension, by the extension below that of a template or a copy, and by its
+    /// interpreter. Tools select a file by any of these, so none removes the rules of another:
+    /// `Dockerfile.py` is a Dockerfile and Python.
     ///
-    /// `start` is the first line of the file, or empty where that is unknown.
+    /// `start` is the first line of the file, or empty if it is unknown.
     pub(crate) fn of(path: &[u8], start: &[u8]) -> Self {
         let name = match memchr::memrchr(b'/', path) {
             Some(i) => &path[i + 1..],
@@ -77,14 +79,15 @@ impl Languages {
         set
     }
 
-    /// Returns the languages that a file name in lower case stands for.
+    /// Returns the languages of a file name in lower case.
     fn of_name(name: &str) -> Self {
         let mut set = Self::NONE;
-        // Windows drops blanks and dots at the end of a name; editors put `~` behind the name of a copy.
+        // Windows drops blanks and dots at the end of a name, and editors append `~` to the name of
+        // a copy.
         let mut name = name.trim_end_matches([' ', '.', '~']);
         loop {
             if let Some(names) = by_name(name) {
-                // A whole name leaves no question about its extension: `CMakeLists.txt` is not prose.
+                // A whole name makes the extension irrelevant: `CMakeLists.txt` is not prose.
                 return set.with(Self::of_names(names));
             }
             set = set.with(by_prefix(name).map_or(Self::NONE, Self::of_names));
@@ -97,7 +100,7 @@ impl Languages {
         }
     }
 
-    /// Returns the set of these languages; unknown names are left out.
+    /// Returns the set of these languages, without unknown names.
     pub(super) fn of_names(names: &[&str]) -> Self {
         names.iter().filter_map(|n| Self::named(n)).fold(Self::NONE, Self::with)
     }
@@ -126,7 +129,8 @@ fn by_name(name: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Returns the languages of names that people put more behind: `Dockerfile.dev`, `.env.local`, `Makefile-arm`.
+/// Returns the languages of names to which people append text: `Dockerfile.dev`, `.env.local`,
+/// `Makefile-arm`.
 fn by_prefix(name: &str) -> Option<&'static [&'static str]> {
     if name.starts_with(".env.") {
         return Some(&["env"]);
@@ -145,8 +149,8 @@ fn by_prefix(name: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Returns true if a file with this extension has the language of what precedes the extension: templates, parts that
-/// another file includes, and copies that people keep beside the original.
+/// Returns true if a file with this extension has the language of the text before the extension:
+/// templates, parts that another file includes, and copies in the folder of the original.
 fn is_wrapper(extension: &str) -> bool {
     matches!(
         extension,

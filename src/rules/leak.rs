@@ -1,12 +1,13 @@
-//! What must not leave the machine or be stored: one search for all that goes to a model, the history, a report or a
-//! log.
+//! Secrets that must not leave the machine or be stored. One search checks everything that goes to
+//! a model, the history, a report or a log.
 //!
-//! It shares no threshold with what the rules report: a finding has to be right, and a redaction costs a reader one
-//! value. So it takes the patterns of the rules without their exemptions, and adds what no rule reports: the other
-//! half of a key pair, values under telling names, tokens by their form. It reads the text as it stands, decoded,
-//! with joined literals in one piece, and with wide and hidden characters as plain ones.
+//! It shares no threshold with the reports of the rules: a finding must be correct, but a redaction
+//! only costs a reader one value. So it uses the patterns of the rules without their exemptions,
+//! and adds secrets that no rule reports: the other half of a key pair, values under names of
+//! secrets, tokens by their form. It reads the text literally, decoded, with joined literals as one
+//! text, and with wide and hidden characters replaced.
 //!
-//! What stays readable: references, stand-ins, names, digests and UUIDs (SEC-05).
+//! References, placeholders, names, digests and UUIDs stay readable (SEC-05).
 
 mod address;
 mod jwt;
@@ -28,44 +29,44 @@ use super::{RuleSet, decode, secret};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The kind of a key's body, where no rule names it.
+/// The kind of a key's body if no rule names it.
 const KEY: &str = "private-key";
-/// The least signs in a row of a body that stands in the line of its header.
+/// Consecutive Base64 characters of a body on the line of its header, at least.
 const BESIDE_HEADER: usize = 20;
-/// The most lines that are looked at above a footer whose header is out of sight.
+/// Lines above a footer that are searched for a body without a known header, at most.
 const KEY_LINES: usize = 400;
-/// Bytes of the prefix that an issuer gives to all of its secrets.
+/// Bytes of the prefix that an issuer puts before all of its secrets.
 const PREFIX: usize = 4;
 
-/// A secret, or the part of one that stands in one line.
+/// A secret, or its part within one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret<'r> {
-    /// Bytes of the text; holds no line end.
+    /// Bytes of the text, without a line end.
     pub span: Range<usize>,
-    /// The rule that reports its like.
+    /// The rule that reports secrets of this kind.
     pub kind: &'r str,
-    /// First bytes that are public: the prefix that tells its kind.
+    /// Number of first bytes that are public: the prefix that identifies the kind.
     pub(super) kept: usize,
 }
 
 impl Secret<'_> {
-    /// Returns how many first bytes are public: the prefix that tells its kind.
+    /// Returns the number of first bytes that are public: the prefix that identifies the kind.
     pub fn kept(&self) -> usize {
         self.kept
     }
 }
 
-/// How much a search knows of what it finds.
+/// Knowledge of a search about its matches.
 mod rank {
-    /// Its form, which several things have.
+    /// The form of the match, which other texts also have.
     pub(super) const FORM: u32 = 1;
-    /// The name beside it.
+    /// The name of the match.
     pub(super) const NAMED: u32 = 2;
-    /// Where it stands, or a form that nothing else has.
+    /// The position of the match, or a form that only secrets have.
     pub(super) const KNOWN: u32 = 290;
 }
 
-/// What a search found; it can go over several lines.
+/// A match of a search, which can span several lines.
 #[derive(Clone, Debug)]
 struct Found<'r> {
     span: Range<usize>,
@@ -79,7 +80,7 @@ impl<'r> Found<'r> {
         Self { span, kind, rank, kept: 0 }
     }
 
-    /// Makes one of a rule's match.
+    /// Returns the match of a rule.
     fn of(rule: &'r Rule, span: Range<usize>, text: &[u8]) -> Self {
         let limited = !rule.paths.is_empty() || !rule.languages.is_empty();
         let rank = 2 * secret::overlap::knowledge(&rule.id) + u32::from(rule.confidence as u8) * 100;
@@ -88,18 +89,21 @@ impl<'r> Found<'r> {
     }
 }
 
-/// Returns how many first bytes of a rule's secret are public: those that its pattern asks for.
+/// Returns the number of first bytes of a rule's secret that are public because its pattern
+/// requires them.
 pub(super) fn public_prefix(rule: &Rule, secret: &[u8]) -> usize {
     let for_passwords = rule.checks.iter().any(|c| super::secret::is_for_passwords(c));
     let start = secret.get(..PREFIX).and_then(|start| std::str::from_utf8(start).ok());
     if !for_passwords && start.is_some_and(|start| rule.pattern.contains(start)) { PREFIX } else { 0 }
 }
 
-/// Finds the secrets of a text: in order, not overlapping, each within one line. Linear in the text.
+/// Returns the secrets of a text, in order and without overlaps, each within one line. Linear in
+/// the text.
 pub(super) fn secrets<'r>(rules: &'r RuleSet, text: &[u8]) -> Vec<Secret<'r>> {
     let mut found = Vec::new();
     as_it_stands(rules, text, &mut found);
-    // A text whose lines end with carriage returns is one long line otherwise, of which only parts are searched.
+    // A text whose lines end with carriage returns would otherwise be one long line, of which only
+    // parts are searched.
     if let Cow::Owned(lines) = with_line_feeds(text) {
         as_it_stands(rules, &lines, &mut found);
     }
@@ -116,13 +120,14 @@ pub(super) fn secrets<'r>(rules: &'r RuleSet, text: &[u8]) -> Vec<Secret<'r>> {
     by_line(text, joined(found))
 }
 
-/// Returns the range from the first part to the last: what is hidden between them belongs to it.
+/// Returns the range from the first part to the last, because the hidden characters between them
+/// belong to it.
 fn covering(parts: &[Range<usize>]) -> Range<usize> {
     let start = parts.first().map_or(0, |p| p.start);
     start..parts.last().map_or(start, |p| p.end)
 }
 
-/// Looks at a text, and at what its encoded runs say.
+/// Searches a text, and the decoded text of its encoded runs.
 fn as_it_stands<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
     plainly(rules, text, out);
     decode::views(text, |run, plain| {
@@ -130,7 +135,7 @@ fn as_it_stands<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
         plainly(rules, plain, &mut inner);
         let best = inner.into_iter().max_by_key(|f| f.rank);
         if let Some(best) = best.filter(|f| f.rank != rank::FORM) {
-            // What a rule knows as it stands, it knows better.
+            // A match in the literal text has a higher rank than one in decoded text.
             out.push(Found::new(run, best.kind, best.rank / 2));
         }
     });
@@ -157,8 +162,8 @@ fn collected(text: &[u8], find: fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<
     out
 }
 
-/// Looks at literals that are joined. The items of a list are joined too, but then only a form that nothing else has
-/// counts: `["token", "Xk…"]` gives no name to a value.
+/// Searches literals that are joined. The items of a list are joined too, but then only a form that
+/// only secrets have counts: `["token", "Xk…"]` does not assign a name to a value.
 fn as_joined<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
     for lists in [false, true] {
         let Some(view) = view::joined(text, lists) else { continue };
@@ -171,7 +176,7 @@ fn as_joined<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
     }
 }
 
-/// Makes one of what overlaps; the search that knows most names it.
+/// Merges overlapping matches. The kind is that of the match with the highest rank.
 fn joined(mut found: Vec<Found<'_>>) -> Vec<Found<'_>> {
     found.retain(|f| !f.span.is_empty());
     found.sort_by_key(|f| (f.span.start, f.span.end));
@@ -192,7 +197,7 @@ fn joined(mut found: Vec<Found<'_>>) -> Vec<Found<'_>> {
     out
 }
 
-/// Cuts what goes over several lines at their ends, without the white space there.
+/// Splits matches at line ends, and trims white space there.
 fn by_line<'r>(text: &[u8], found: Vec<Found<'r>>) -> Vec<Secret<'r>> {
     let mut out = Vec::with_capacity(found.len());
     for Found { span, kind, kept, .. } in found {
@@ -209,7 +214,7 @@ fn by_line<'r>(text: &[u8], found: Vec<Found<'r>>) -> Vec<Secret<'r>> {
     out
 }
 
-/// Finds what keys are made of, line by line, without the signs around it that programs quote it with.
+/// Returns the lines of key bodies, without surrounding characters with which programs quote them.
 fn bodies(text: &[u8]) -> Vec<Range<usize>> {
     let sign = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
     let mut ranges = key_bodies(text);
@@ -219,11 +224,11 @@ fn bodies(text: &[u8]) -> Vec<Range<usize>> {
     for range in ranges {
         let start = range.start;
         let mut at = start;
-        // What follows a header in its line is code more often than a body.
+        // On the line of a header, code is more frequent than a body.
         let beside = start.checked_sub(1).is_some_and(|b| text[b] != b'\n');
         let is_code = |line: &[u8]| !line.split(|b| !sign(b)).any(|run| run.len() >= BESIDE_HEADER);
         for line in text[range].split_inclusive(|b| *b == b'\n') {
-            // A sign that stands alone joins two strings.
+            // A single character joins two strings.
             let joins = |i: &usize| {
                 line[*i] == b'+'
                     && ![i.checked_sub(1), Some(i + 1)].iter().flatten().any(|n| line.get(*n).is_some_and(sign))
@@ -242,18 +247,18 @@ fn bodies(text: &[u8]) -> Vec<Range<usize>> {
     out
 }
 
-/// Finds bodies whose header is not in sight: the lines above a footer.
+/// Returns bodies whose header is not in the text: the lines above a footer.
 fn above_footers(text: &[u8], known: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     let mut seen = 0;
     for at in memchr::memmem::find_iter(text, b"PRIVATE KEY").filter(|at| is_footer(text, *at)) {
-        // Of the footers in one line, the first ends a body.
+        // The first footer on a line ends the body.
         if at < seen {
             continue;
         }
         let line = memchr::memrchr(b'\n', &text[seen..at]).map_or(seen, |i| seen + i + 1);
         seen = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i + 1);
-        // The footer of a body that is known ends it, or stands in the line in which it ends.
+        // The footer of a known body ends it, or is on its last line.
         let before = known.partition_point(|k| k.start <= at).checked_sub(1);
         if before.is_some_and(|k| known[k].end >= line) {
             continue;
@@ -274,14 +279,14 @@ fn above_footers(text: &[u8], known: &[Range<usize>]) -> Vec<Range<usize>> {
     out
 }
 
-/// Returns true if the words at a place are those of a footer.
+/// Returns true if the words at an offset are those of a footer.
 fn is_footer(text: &[u8], at: usize) -> bool {
     let near = &text[at.saturating_sub(40)..at];
     let head = memchr::memrchr(b'\n', near).map_or(near, |i| &near[i + 1..]);
     memchr::memmem::find(head, b"-----END").is_some()
 }
 
-/// Finds the private lines of PuTTY's key files.
+/// Returns the private lines of PuTTY's key files.
 fn putty(text: &[u8]) -> Vec<Range<usize>> {
     const HEAD: &[u8] = b"Private-Lines:";
     let mut out: Vec<Range<usize>> = Vec::new();

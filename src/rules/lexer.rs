@@ -1,7 +1,8 @@
-//! Where a byte of a file stands: in code, in a string or in a comment.
+//! The lexical position of each byte of a file: code, a string or a comment.
 //!
-//! One table a language says how comments and strings open and close; code below handles what a table cannot say. It
-//! reads a text once, only as far as needed. Everything unknown is code.
+//! One table for each language defines how comments and strings open and close. The code below
+//! handles constructs that a table cannot express. It reads a text once, and only as far as needed.
+//! All unknown text is code.
 
 mod here;
 mod javascript;
@@ -17,7 +18,7 @@ use std::collections::VecDeque;
 use within::Inner;
 pub(super) use {outline::comment, outline::not_code, readings::Readings};
 
-/// How a string says that its end is not yet the end.
+/// The way in which a string escapes its closing quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Escape {
     None,
@@ -33,11 +34,11 @@ struct Quote {
     open: &'static str,
     close: &'static str,
     escape: Escape,
-    /// May go over several lines.
+    /// True if the string may span several lines.
     lines: bool,
 }
 
-/// What a table cannot say.
+/// Constructs of a language that a table cannot express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Habit {
     None,
@@ -63,19 +64,19 @@ enum Habit {
 #[derive(Debug)]
 struct Syntax {
     languages: &'static [&'static str],
-    /// Languages that files of this syntax are said to be in besides, and that it reads for them.
+    /// Other languages that files of this syntax also have, and that this syntax covers.
     within: &'static [&'static str],
-    /// Openers of comments up to the line's end.
+    /// Openers of comments that end with the line.
     line: &'static [&'static str],
-    /// Those that count only at the start of a line.
+    /// Openers of such comments that count only at the start of a line.
     line_start: &'static [&'static str],
     block: &'static [(&'static str, &'static str)],
     nested: bool,
     quotes: &'static [Quote],
     habit: Habit,
-    /// U+2028 and U+2029 end a line.
+    /// True if U+2028 and U+2029 end a line.
     separators: bool,
-    /// How strings hold code.
+    /// The notation of code in strings.
     inner: Inner,
 }
 
@@ -108,7 +109,7 @@ const BASE: Syntax = Syntax {
     inner: Inner::None,
 };
 
-/// In the order in which the languages of a file take them.
+/// In the order of priority for the languages of a file.
 static SYNTAXES: &[Syntax] = &[
     Syntax { languages: &["notebook"], within: &["json"], ..BASE },
     Syntax {
@@ -290,7 +291,7 @@ static SYNTAXES: &[Syntax] = &[
     Syntax { languages: &["protobuf"], line: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE], ..BASE },
 ];
 
-/// A piece of text in one place.
+/// A range of text with one lexical position.
 #[derive(Clone, Copy, Debug)]
 struct Token {
     start: usize,
@@ -298,46 +299,49 @@ struct Token {
     place: Place,
 }
 
-/// Where the lexer is: enough to go on from.
+/// The state of the lexer, which suffices to continue from it.
 #[derive(Clone, Debug, Default)]
 struct State {
     at: usize,
     /// JavaScript: for each open template literal, how many braces are open in its code.
     templates: Vec<u32>,
-    /// PHP: before a `<?`. What stands there is sent as it is, so that nothing in it is a comment or a string.
+    /// PHP: true before a `<?`. The text there is sent unchanged, so it has no comments or strings.
     outside: bool,
-    /// Here documents that begin on the next line: bytes of their end words; true if the end may be indented.
+    /// Here documents that start on the next line: bytes of their end words, and true if the end
+    /// may be indented.
     here: Vec<(usize, usize, bool)>,
 }
 
-/// Tells places in one text by one syntax.
+/// Determines lexical positions in one text with one syntax.
 #[derive(Debug)]
 struct Lexer<'t> {
     text: &'t [u8],
     syntax: Option<&'static Syntax>,
-    /// Bytes that may open something.
+    /// Bytes that can open a string, a comment or another construct.
     special: [bool; 256],
     state: State,
     token: Token,
-    /// The token is a string with code in it, and its parts are among the recent tokens.
+    /// True if the token is a string with code in it, whose parts are among the recent tokens.
     is_split: bool,
-    /// States to go back to.
+    /// States from which the lexer can resume.
     checkpoints: Vec<State>,
-    /// The last tokens, in order and without a gap: several rules ask for places of one line.
+    /// The last tokens, in order and without a gap, because several rules need positions of one
+    /// line.
     recent: VecDeque<Token>,
     /// Here documents without an end.
     endless: u32,
 }
 
-/// The most here documents without an end whose end is searched for, each up to the end of the text.
+/// Here documents without an end whose end is searched for, at most. Each search reaches the end of
+/// the text.
 const ENDLESS_MAX: u32 = 16;
-/// Bytes between two states that are kept.
+/// Bytes between two stored states.
 const STRIDE: usize = 8 * 1024;
-/// Bytes of tokens that are kept: more than a line that rules search as a whole.
+/// Bytes of stored tokens: more than a line that rules search as a whole.
 const RECENT: usize = 4 * STRIDE;
 
 impl<'t> Lexer<'t> {
-    /// Starts at the start of a text, in code.
+    /// Creates a lexer at the start of a text, in code.
     fn new(text: &'t [u8], syntax: Option<&'static Syntax>, outside: bool) -> Self {
         let mut special = [false; 256];
         if let Some(s) = syntax {
@@ -375,7 +379,7 @@ impl<'t> Lexer<'t> {
         self.syntax.is_some_and(|s| !(s.line.is_empty() && s.line_start.is_empty() && s.block.is_empty()))
     }
 
-    /// Returns where a byte stands: code, string or comment.
+    /// Returns the lexical position of a byte: code, string or comment.
     fn place_at(&mut self, at: usize) -> Place {
         let Some(syntax) = self.syntax else { return Place::Code };
         if at < self.token.start {
@@ -389,7 +393,8 @@ impl<'t> Lexer<'t> {
             self.recent.clear();
         }
         while self.token.end <= at && self.token.end < self.text.len() {
-            // A deep state is kept less often, so that all of them take no more memory than the text.
+            // A deep state is stored less often, so that all states take no more memory than the
+            // text.
             let distance = STRIDE + 4 * self.state.templates.len() + 24 * self.state.here.len();
             if self.checkpoints.last().is_none_or(|c| c.at + distance <= self.state.at) {
                 self.checkpoints.push(self.state.clone());
@@ -404,7 +409,7 @@ impl<'t> Lexer<'t> {
         part.unwrap_or(self.token).place
     }
 
-    /// Adds the token to the recent ones: in parts where it is a string with code in it.
+    /// Adds the token to the recent ones. A string with code in it is added in parts.
     fn keep(&mut self, inner: Inner) {
         let is_string = self.token.place == Place::String;
         let parts = if is_string { within::parts(self.text, self.token, inner) } else { None };
@@ -415,13 +420,13 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Returns the token that holds a byte, if it is still known.
+    /// Returns the token that contains a byte, if it is still stored.
     fn kept(&self, at: usize) -> Option<Token> {
         let i = self.recent.partition_point(|t| t.end <= at);
         self.recent.get(i).copied().filter(|t| t.start <= at)
     }
 
-    /// Reads the piece that starts at the state's place.
+    /// Reads the token that starts at the state's offset.
     fn next(&mut self, syntax: &Syntax) -> Token {
         let start = self.state.at;
         if self.state.outside {
@@ -439,12 +444,13 @@ impl<'t> Lexer<'t> {
                     return Token { start, end: self.text.len(), place: Place::Code };
                 }
             }
-            // A checkpoint wants pieces of bounded size.
+            // Checkpoints require tokens of bounded size.
             if at > start && at - start >= STRIDE {
                 self.state.at = at;
                 return Token { start, end: at, place: Place::Code };
             }
-            // What opens here ends the code before it; it is read again as a piece of its own.
+            // The opening of a string or comment ends the code before it, and is then read as a
+            // separate token.
             match self.opens(syntax, at) {
                 Some((end, place)) if at == start => {
                     self.state.at = end;
@@ -462,8 +468,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Returns what opens at a byte, and where it ends. Changes the state only where it returns a template or a here
-    /// document at the very start of a piece.
+    /// Returns the position and the end of the construct that opens at a byte. Changes the state
+    /// only if a template or a here document opens at the very start of a token.
     fn opens(&mut self, syntax: &Syntax, at: usize) -> Option<(usize, Place)> {
         let text = self.text;
         let rest = &text[at..];
@@ -476,7 +482,7 @@ impl<'t> Lexer<'t> {
         }
         let line_end = || {
             let line = &rest[..line_length(rest, syntax)];
-            // The end of PHP ends a comment of one line too.
+            // The end of PHP also ends a line comment.
             let close = (syntax.habit == Habit::Php).then(|| memchr::memmem::find(line, b"?>")).flatten();
             at + close.unwrap_or(line.len())
         };
@@ -510,12 +516,13 @@ impl<'t> Lexer<'t> {
         }
         let quote = syntax.quotes.iter().find(|q| rest.starts_with(q.open.as_bytes()))?;
         let end = string_end(text, at + quote.open.len(), quote);
-        // A quote that its line does not close opens nothing: an apostrophe in the text of a page or of a comment.
+        // A quote without a closing quote on its line is not a string, but an apostrophe in the
+        // text of a page or of a comment.
         let is_closed = quote.lines || text[at + quote.open.len()..end].ends_with(quote.close.as_bytes());
         is_closed.then_some((end, Place::String))
     }
 
-    /// The habits. `None`: nothing to say; `Some(None)`: it is code for sure.
+    /// Handles the habits. `None`: no habit applies. `Some(None)`: the byte is certainly code.
     fn habit(&mut self, habit: Habit, at: usize, before: Option<u8>) -> Option<Option<(usize, Place)>> {
         let text = self.text;
         let rest = &text[at..];
@@ -528,7 +535,7 @@ impl<'t> Lexer<'t> {
                 return Some(Some((self.template_end(at + 1, at), Place::String)));
             }
             (Habit::JavaScript, b'/') => return Some(javascript::regex_end(text, at).map(|end| (end, Place::String))),
-            // `don't` in JSX. No string follows a name, but for a keyword.
+            // `don't` in JSX. A string cannot follow a name unless the name is a keyword.
             (Habit::JavaScript, b'\'' | b'"') if word_before && !javascript::follows_keyword(&text[..at]) => {
                 return Some(None);
             }
@@ -562,7 +569,7 @@ impl<'t> Lexer<'t> {
             }
             // `\"` and `\'` outside strings.
             (Habit::Shell, b'"' | b'\'') if before == Some(b'\\') => return Some(None),
-            // `don't` in a here document's neighbourhood, `$'`, `s/'//`.
+            // `don't` near a here document, `$'`, `s/'//`.
             (Habit::Perl | Habit::Ruby, b'\'' | b'"' | b'`') if matches!(before, Some(b'$' | b'?' | b'\\')) => {
                 return Some(None);
             }
@@ -595,7 +602,7 @@ impl<'t> Lexer<'t> {
         None
     }
 
-    /// Keeps what a byte of code means for later: braces in template code, here documents.
+    /// Records facts about a byte of code for later bytes: braces in template code, here documents.
     fn notice(&mut self, syntax: &Syntax, at: usize) {
         let rest = &self.text[at..];
         match (syntax.habit, rest[0]) {
@@ -622,8 +629,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Returns where a here document ends. What has no end is a shift, or the last thing that the program reads: it is
-    /// code, so that it hides nothing.
+    /// Returns the end of a here document. A text without an end is a shift, or the last input of
+    /// the program. It counts as code, so that it cannot hide anything.
     fn here_end(&mut self, from: usize, word: &[u8], indented: bool) -> usize {
         if self.endless == ENDLESS_MAX {
             return from;
@@ -634,9 +641,10 @@ impl<'t> Lexer<'t> {
         })
     }
 
-    /// Returns where the text of a template literal ends: behind its closing tick, or before the brace of a `${`.
+    /// Returns the end of the text of a template literal: after its closing tick, or before the
+    /// brace of a `${`.
     fn template_end(&mut self, from: usize, open: usize) -> usize {
-        // Called while only looking ahead, too: then nothing may change.
+        // A lookahead call must not change the state.
         let real = self.state.at == open;
         let mut at = from;
         while let Some(i) = memchr::memchr3(b'`', b'$', b'\\', &self.text[at..]) {
@@ -650,7 +658,7 @@ impl<'t> Lexer<'t> {
                     return at + 1;
                 }
                 _ if self.text.get(at + 1) == Some(&b'{') => {
-                    // The brace is code, and is counted there.
+                    // The brace is code, and is counted with the code.
                     match self.state.templates.last_mut() {
                         Some(braces) if real && self.text[open] == b'}' => *braces = 0,
                         _ if real => self.state.templates.push(0),
@@ -668,19 +676,21 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// Returns the bytes before the end of the first line. A carriage return alone ends it in every language: those that
-/// disagree see a comment where the rules see code, which hides nothing.
+/// Returns the number of bytes before the end of the first line. A single carriage return ends a
+/// line in every language. In a language in which it does not, the text is a comment but counts as
+/// code, which hides nothing.
 fn line_length(text: &[u8], syntax: &Syntax) -> usize {
     let end = memchr::memchr2(b'\n', b'\r', text).unwrap_or(text.len());
     if syntax.separators { separator(&text[..end]).unwrap_or(end) } else { end }
 }
 
-/// Returns where U+2028 or U+2029 stands first, which end a line in JavaScript and C#.
+/// Returns the offset of the first U+2028 or U+2029, which end a line in JavaScript and C#.
 fn separator(line: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(line, b"\xe2\x80").find(|at| matches!(line.get(at + 2), Some(0xa8 | 0xa9)))
 }
 
-/// Returns where PHP begins: `<?php`, `<?=`, or `<?` and white space. `<?xml` is text.
+/// Returns the offset at which PHP starts: `<?php`, `<?=`, or `<?` and white space. `<?xml` is
+/// text.
 fn php_opener(text: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(text, b"<?").find(|at| match text[at + 2..] {
         [] | [b'=', ..] => true,
@@ -690,13 +700,13 @@ fn php_opener(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// Returns true if only blanks stand between the start of the line and `at`.
+/// Returns true if only blanks precede `at` on its line.
 fn blank_before(text: &[u8], at: usize) -> bool {
     let blanks = text[..at].iter().rev().take(256).take_while(|b| matches!(b, b' ' | b'\t')).count();
     at - blanks <= start_of(text) || matches!(text[at - blanks - 1], b'\n' | b'\r')
 }
 
-/// Returns where the first line begins.
+/// Returns the start of the first line.
 fn start_of(text: &[u8]) -> usize {
     if text.starts_with(MARK) { MARK.len() } else { 0 }
 }
@@ -752,7 +762,7 @@ fn string_end(text: &[u8], from: usize, q: &Quote) -> usize {
     text.len()
 }
 
-/// A character literal of Rust, by its length; `None` for a lifetime.
+/// Returns the length of a character literal of Rust. `None`: it is a lifetime.
 fn char_end(rest: &[u8]) -> Option<usize> {
     match rest.get(1)? {
         b'\\' => memchr::memchr(b'\'', rest.get(3..rest.len().min(14))?).map(|i| i + 4),

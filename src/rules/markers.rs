@@ -1,13 +1,15 @@
-//! Conflict markers that a merge left behind.
+//! Conflict markers of an unfinished merge.
 //!
-//! Only whole sets count: `<<<<<<<`, then `=======`, then `>>>>>>>`, each at the start of a line and seven signs
-//! long. A heading underlined with `=======` is none.
+//! Only whole sets count: `<<<<<<<`, then `=======`, then `>>>>>>>`, each at the start of a line
+//! and seven characters long. A heading underlined with `=======` is not a marker.
 
 use std::ops::Range;
 
-/// Finds the sets of a text, each from the start of its first line to the end of its last. One pass.
+/// Returns the sets of a text, each from the start of its first line to the end of its last. Reads
+/// the text once.
 ///
-/// In prose, sets within a listing (a fence of Markdown, a block of AsciiDoc) show what a conflict looks like.
+/// In prose, sets within a listing (a fence of Markdown, a block of AsciiDoc) are examples of a
+/// conflict.
 pub(super) fn sets(text: &[u8], is_prose: bool) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     let (mut open, mut parted) = (None, false);
@@ -31,7 +33,7 @@ pub(super) fn sets(text: &[u8], is_prose: bool) -> Vec<Range<usize>> {
     out
 }
 
-/// Returns what listing is open after a line; by the text that opened it.
+/// Returns the listing that is open after a line, by the text that opened it.
 fn listing(line: &[u8], open: Option<&'static [u8]>) -> Option<&'static [u8]> {
     const FENCES: [&[u8]; 5] = [b"```", b"~~~", b"----", b"....", b"<pre"];
     let rule = |sign: u8| line.iter().all(|b| *b == sign);
@@ -42,7 +44,7 @@ fn listing(line: &[u8], open: Option<&'static [u8]>) -> Option<&'static [u8]> {
     }
 }
 
-/// Returns which marker a line is.
+/// Returns the marker of a line.
 fn marker(line: &[u8]) -> Option<u8> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let sign = *line.first()?;
@@ -51,7 +53,7 @@ fn marker(line: &[u8]) -> Option<u8> {
         return None;
     }
     match sign {
-        // Git writes a label; `<<<<<<<` alone comes from tools that do not.
+        // Git writes a label. Other tools write `<<<<<<<` alone.
         b'<' | b'>' if label.is_empty() || label[0] == b' ' => Some(sign),
         b'=' if label.is_empty() => Some(sign),
         _ => None,

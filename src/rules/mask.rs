@@ -1,18 +1,18 @@
-//! Takes secrets out of text that is shown or stored, column for column.
+//! Masks secrets in text that is shown or stored, and keeps all columns.
 
 use super::{RuleSet, leak};
 use crate::diff::blank_all;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Secrets shorter than this are hidden whole.
+/// Secrets shorter than this are hidden completely.
 const KEPT_FROM: usize = 16;
-/// The most lines of a private key's body.
+/// Lines of a private key's body, at most.
 const KEY_LINES: usize = 400;
-/// The most bytes of one.
+/// Bytes of a private key's body, at most.
 const KEY_BYTES: usize = 64 << 10;
 
-/// Masks the secrets of a text, column for column: what [`leak::secrets`] finds.
+/// Masks the secrets that [`leak::secrets`] finds in a text, and keeps all columns.
 pub(super) fn mask<'t>(rules: &RuleSet, text: &'t [u8]) -> Cow<'t, [u8]> {
     let hidden = hidden(rules, text);
     if hidden.is_empty() {
@@ -28,14 +28,15 @@ pub(super) fn hidden(rules: &RuleSet, text: &[u8]) -> Vec<Range<usize>> {
     leak::secrets(rules, text).into_iter().map(|secret| without_prefix(secret.span, secret.kept)).collect()
 }
 
-/// Takes the first `kept` bytes off a secret; a short one is hidden whole.
+/// Returns a secret without its first `kept` bytes. A short secret is hidden completely.
 pub(super) fn without_prefix(span: Range<usize>, kept: usize) -> Range<usize> {
     let kept = if span.len() >= KEPT_FROM { kept } else { 0 };
     span.start + kept..span.end
 }
 
-/// Finds the bodies of private keys in PEM (RFC 7468): what stands between header and footer, on one line or on
-/// many. Without a footer, the lines that still look like a body.
+/// Returns the bodies of private keys in PEM (RFC 7468): the text between header and footer, on one
+/// line or on several. Without a footer, a body ends at the first line that does not have the form
+/// of a body.
 pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for at in memchr::memmem::find_iter(text, b"PRIVATE KEY") {
@@ -67,7 +68,8 @@ pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
     out
 }
 
-/// Returns true if a line can belong to a key's body, quoted as programs quote it, or to its headers.
+/// Returns true if a line can belong to a key's body or to its headers, also if a program quotes
+/// it.
 pub(super) fn is_body(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let quoting = |b: &u8| {

@@ -1,4 +1,5 @@
-//! Words that a line must have for a pattern to match it: looking for them costs much less than compiling the pattern.
+//! Words that a line must have for a pattern to match it. Searching for them costs much less than
+//! compiling the pattern.
 
 #[cfg(test)]
 mod derive;
@@ -7,26 +8,27 @@ mod token;
 use std::ops::Range;
 use token::is_token;
 
-/// What a line must have for a pattern to match it. The build script derives it.
+/// Requirements on a line for a pattern to match it. The build script derives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// Groups of lowercase texts. A line needs a text of each group, in any case, one after another and without overlaps.
+    /// Groups of lowercase texts. A line needs one text of each group, in any case, in order and
+    /// without overlaps.
     pub(crate) words: &'static [&'static [&'static [u8]]],
-    /// Bytes of tokens in a row; 0: not worth the search.
+    /// Consecutive bytes of tokens. 0: the search is not worth its cost.
     pub(crate) run: u16,
 }
 
 impl Needs {
-    /// The needs of a pattern that is always tried.
+    /// The needs of a pattern that is always evaluated.
     pub(crate) const NONE: Self = Self { words: &[], run: 0 };
 
-    /// Returns true if a line has what the pattern needs.
+    /// Returns true if a line meets the needs of the pattern.
     pub(super) fn are_met_by(self, line: &[u8]) -> bool {
         Lowered::default().meets(self, line, &(0..line.len()))
     }
 
-    /// Returns true if a text in lowercase has a text of each group, one after another. The earliest end of each leaves the
-    /// most for the rest.
+    /// Returns true if a text in lowercase has a text of each group, in order. The earliest end of
+    /// each text leaves the most for the rest.
     fn are_in(self, text: &[u8]) -> bool {
         let mut from = 0;
         self.words.iter().all(|group| {
@@ -38,7 +40,7 @@ impl Needs {
     }
 }
 
-/// The part of a text that was searched last, in lowercase.
+/// The part of a text that was searched most recently, in lowercase.
 #[derive(Debug, Default)]
 pub(super) struct Lowered {
     window: Range<usize>,
@@ -48,7 +50,8 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
-    /// Returns true if a part of a text has what a pattern needs. All calls are about the same text.
+    /// Returns true if a part of a text meets the needs of a pattern. All calls must use the same
+    /// text.
     pub(super) fn meets(&mut self, needs: Needs, text: &[u8], window: &Range<usize>) -> bool {
         if needs == Needs::NONE {
             return true;
@@ -72,7 +75,7 @@ mod tests {
     use crate::rules::catalog::{Matcher, RULES};
     use crate::rules::expression::compile;
 
-    /// The expression itself, compiled, is what the words are held against.
+    /// The test compares the words with the compiled expression itself.
     #[test]
     fn a_line_that_matches_has_what_its_pattern_needs() {
         let (mut lines, mut filtered) = (0, 0);

@@ -1,8 +1,9 @@
-//! Whether a value in a dangerous call comes from outside the program.
+//! Determines whether a value in a dangerous call comes from outside the program.
 //!
-//! A rule with `judges_origin` matches the call. The value comes from outside if the statement itself reads a request,
-//! an argument of the command line or the input, or if one of its names is given such a value in the lines above, in
-//! the same function. Otherwise the origin is unknown, and the finding is a suggestion.
+//! A rule with `judges_origin` matches the call. The value comes from outside if the statement
+//! itself reads a request, an argument of the command line or the standard input, or if a line
+//! above in the same function assigns such a value to one of its names. Otherwise the origin is
+//! unknown, and the finding is a suggestion.
 
 use super::MARK;
 use super::expression::Expression;
@@ -13,19 +14,20 @@ use std::sync::OnceLock;
 
 /// Lines above a match that are searched for the origin of its names.
 const LINES_ABOVE: usize = 80;
-/// Lines above a function that may hold its decorators or annotations.
+/// Lines above a function that may contain its decorators or annotations.
 const DECORATORS: usize = 4;
-/// Longer lines are cut: what assigns a value is written by a person.
+/// Longer lines are cut, because a person writes short assignments.
 const LINE_MAX: usize = 2_000;
 
-/// What a language calls its input.
+/// Expressions for the input of a language.
 struct Sources {
     languages: &'static [&'static str],
-    /// Reads something from outside.
+    /// Matches code that reads a value from outside.
     reads: &'static str,
-    /// Starts a function.
+    /// Matches the start of a function.
     function: &'static str,
-    /// A line above or in the head of a function that makes its parameters come from outside.
+    /// Matches a line, above or in the head of a function, that makes its parameters come from
+    /// outside.
     handler: &'static str,
 }
 
@@ -89,15 +91,15 @@ static SOURCES: &[Sources] = &[
     },
 ];
 
-/// Turns what is read into a number or another value that holds no text of the sender: a comparison, or the page that
-/// a browser fetches from the address that it shows.
+/// Matches a conversion of input to a number or another value that contains no text of the sender:
+/// a comparison, or the page that a browser fetches from the address that it shows.
 const CONVERTS: &str = r"\(\s*(?:int|long|float|double|bool)\s*\)|\b(?:intval|floatval|absint)\s*\(|(?:^|[^\w.])(?:int|float|len|bool|uuid\.UUID|UUID|Number|parseInt|parseFloat|isset|empty|count)\(|\bparse(?:Int|Long|Short|Double|Boolean)\(|\b(?:Integer|Long|UUID)\.(?:valueOf|fromString)\(|\bstrconv\.(?:Atoi|Parse\w+)\(|\.to_i\b|\.to_f\b|\b(?:int|long|Guid|Int32|Int64)\.(?:Try)?Parse|\bConvert\.ToInt|\btype\s*=\s*int\b|<(?:int|uuid|float):|\.parse::<[iuf]\d|\.toInt\(|\.toLong\(|\b(?:int|long|Integer|Long|UUID|Int|Guid)\s+\w+\s*[,)]|\bfetch\(\s*(?:new URL\(\s*)?(?:window\.|document\.)?location\b|[=!]==?\s*(?:window\.|document\.)?location\.\w+|\blocation\.\w+(?:\s*[=!]==?|\.(?:startsWith|endsWith|includes|indexOf)\()|\.test\(\s*(?:window\.|document\.)?location\.";
 
-/// Loads objects from a file. The person who runs the program names that file, so what the command line or the standard
-/// input gives does not come from an attacker here.
+/// Matches code that loads objects from a file. The person who runs the program names that file, so
+/// the command line and the standard input are not an attacker's there.
 const LOADS_FILE: &str =
     r"\b(?:c?[pP]ickle|_pickle|dill|cloudpickle)\.(?:load|Unpickler)\(|\bMarshal\.(?:load|restore)\b";
-/// Reads what the person who runs the program gives it.
+/// Matches code that reads input of the person who runs the program.
 const OPERATOR: &str = r"\bsys\.(?:argv|stdin)\b|\bARGV\b|\bSTDIN\b|\$stdin\b";
 
 /// The expressions of one entry of [`SOURCES`].
@@ -113,7 +115,7 @@ struct Compiled {
 
 static COMPILED: [OnceLock<Option<Compiled>>; SOURCES.len()] = [const { OnceLock::new() }; SOURCES.len()];
 
-/// Returns the expressions of every language that a file can be in: a Jenkinsfile may be Ruby too.
+/// Returns the expressions of every language of a file. A Jenkinsfile may also be Ruby.
 fn sources(languages: Languages) -> Vec<&'static Compiled> {
     let compile = |pattern: &str| Expression::new(pattern, false);
     let of = |(s, compiled): (&Sources, &'static OnceLock<Option<Compiled>>)| {
@@ -132,26 +134,27 @@ fn sources(languages: Languages) -> Vec<&'static Compiled> {
     SOURCES.iter().zip(&COMPILED).filter(|(s, _)| languages.any_of(s.languages)).filter_map(of).collect()
 }
 
-/// What a line says about origins.
+/// Facts about origins in a line.
 #[derive(Clone, Debug)]
 struct Facts {
-    /// Where the line starts in the text.
+    /// Start of the line in the text.
     start: usize,
-    /// The part of the line that reads something from outside, in bytes of the text.
+    /// The part of the line that reads from outside, in bytes of the text.
     read: Option<Range<usize>>,
-    /// That part reads what the person who runs the program gives it.
+    /// True if that part reads input of the person who runs the program.
     is_operators: bool,
     starts_function: bool,
     makes_handler: bool,
 }
 
-/// The origins of values in one text. Each line is searched once, however many matches stand below it.
+/// The origins of values in one text. Each line is searched once, regardless of the number of
+/// matches below it.
 #[derive(Debug)]
 pub(super) struct Origins<'t> {
     text: &'t [u8],
     languages: Languages,
-    /// With the facts about lines by the offset of their end. `None` before the first question: most texts have no match
-    /// whose origin matters, and the expressions take a millisecond to compile.
+    /// With the facts about lines by the offset of their end. `None` before the first use: most
+    /// texts have no match whose origin matters, and the expressions take a millisecond to compile.
     sources: Option<Vec<(&'static Compiled, HashMap<usize, Facts>)>>,
 }
 
@@ -180,7 +183,7 @@ impl<'t> Origins<'t> {
 }
 
 impl Compiled {
-    /// Returns true if a statement itself reads something from outside.
+    /// Returns true if a statement itself reads from outside.
     fn reads_outside(&self, statement: &[u8]) -> bool {
         let loads_file = self.loads_file.is_match(statement);
         let mut from = 0;
@@ -194,16 +197,16 @@ impl Compiled {
     }
 }
 
-/// The origin of which names to search, and where.
+/// The names whose origin is searched, and the position of the search.
 struct Search<'n> {
-    /// The start of a line; the lines above it are searched.
+    /// Start of a line. The lines above it are searched.
     before: usize,
-    /// The statement loads objects from a file.
+    /// True if the statement loads objects from a file.
     loads_file: bool,
     names: &'n BTreeSet<&'n [u8]>,
 }
 
-/// Returns true if a line above gives a value from outside to one of the names.
+/// Returns true if a line above assigns a value from outside to one of the names.
 fn is_given(text: &[u8], sources: &Compiled, known: &mut HashMap<usize, Facts>, search: &Search<'_>) -> bool {
     let names = search.names;
     let uses_name = |line: &[u8]| words(line).any(|w| names.contains(w));
@@ -246,7 +249,7 @@ fn is_given(text: &[u8], sources: &Compiled, known: &mut HashMap<usize, Facts>, 
     false
 }
 
-/// Returns the first byte of the first line: a mark of the byte order is no part of it.
+/// Returns the first byte of the first line, after a byte order mark.
 fn first_byte(text: &[u8]) -> usize {
     if text.starts_with(MARK) { MARK.len() } else { 0 }
 }
@@ -275,8 +278,8 @@ impl Facts {
     }
 }
 
-/// Returns true if a line that reads something gives it to one of the names: `name = …`, `{ name } = …`,
-/// `if (name := …)`, `@Param("x") String name`.
+/// Returns true if a line that reads input assigns it to one of the names: `name = …`, `{ name } =
+/// …`, `if (name := …)`, `@Param("x") String name`.
 fn assigns(before: &[u8], after: &[u8], names: &BTreeSet<&[u8]>) -> bool {
     let is_given = |text: &[u8]| words(text).any(|w| names.contains(w));
     match memchr::memchr(b'=', before) {
@@ -286,12 +289,13 @@ fn assigns(before: &[u8], after: &[u8], names: &BTreeSet<&[u8]>) -> bool {
     }
 }
 
-/// Most words of an assignment's target: `final String name`. A call without parentheses and with a condition, such as
-/// Ruby's `eval code if x = 1`, has more.
+/// Words of an assignment's target, at most: `final String name`. A call without parentheses and
+/// with a condition, such as Ruby's `eval code if x = 1`, has more.
 const TARGET_WORDS: usize = 3;
 
-/// Returns the part of a statement that uses values: what follows the `=` of an assignment. Without this,
-/// `if (location.hash) box.focus()` would make the value in `box.innerHTML = html` come from outside.
+/// Returns the part of a statement that uses values: the text after the `=` of an assignment.
+/// Without this, `if (location.hash) box.focus()` would make the value in `box.innerHTML = html`
+/// come from outside.
 fn used_part(statement: &[u8]) -> &[u8] {
     let Some(at) = memchr::memchr(b'=', statement) else { return statement };
     let (target, value) = (&statement[..at], &statement[at + 1..]);
@@ -302,8 +306,8 @@ fn used_part(statement: &[u8]) -> &[u8] {
     if assigns && words <= TARGET_WORDS && target.iter().all(is_target) { value } else { statement }
 }
 
-/// Returns the names that a statement uses, without those that it calls. Of a string, only what is interpolated
-/// counts: the text in braces, and names behind `$`.
+/// Returns the names that a statement uses, without those that it calls. Of a string, only
+/// interpolated parts count: the text in braces, and names after `$`.
 fn names(statement: &[u8]) -> BTreeSet<&[u8]> {
     const COMMON: &[&[u8]] = &[
         b"self", b"this", b"await", b"return", b"new", b"var", b"let", b"const", b"None", b"True", b"False", b"true",

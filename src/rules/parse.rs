@@ -5,16 +5,17 @@ use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 use tree_sitter::{Language, ParseOptions, Parser, Tree};
 
-/// Bytes of a file that is parsed.
+/// Bytes of a parsed file, at most.
 const MOST_BYTES: usize = 1 << 20;
-/// Bytes of its longest line. No person writes longer ones, and the parser of Kotlin takes time that grows with the square of
-/// a line that it cannot read.
+/// Bytes of the longest line of a parsed file, at most. People write shorter lines, and the parser
+/// of Kotlin takes time that is quadratic in a line that it cannot read.
 const MOST_OF_LINE: usize = 20_000;
-/// The longest time of the parser: this, and so much more for each byte. Usual files take milliseconds. In a file that is
-/// one long syntax error, each step of the parser takes longer than the one before, so that a number of steps bounds nothing.
+/// Time of the parser, at most: this, plus time for each byte. Usual files take milliseconds. In a
+/// file that is one long syntax error, each step of the parser takes longer than the one before, so
+/// a number of steps does not bound the time.
 const TIME: Duration = Duration::from_secs(2);
 const TIME_PER_BYTE: Duration = Duration::from_micros(1);
-/// Steps of the parser: this, and one more for so many bytes.
+/// Steps of the parser, at most: this, plus one for a number of bytes.
 const STEPS: usize = 5_000;
 const BYTES_PER_STEP: usize = 20;
 
@@ -25,7 +26,7 @@ pub(super) fn is_bounded(text: &[u8]) -> bool {
         && !symbols::is_too_deep(text)
 }
 
-/// A text that was parsed, with its tree.
+/// A parsed text with its tree.
 pub(super) struct Parse<'t> {
     grammar: Language,
     text: &'t [u8],
@@ -43,7 +44,8 @@ impl<'t> Parse<'t> {
     }
 }
 
-/// Returns the tree of a text that may have been parsed before, or parses it. `None`: a limit of work or time ended the parser.
+/// Returns the tree of a text from an earlier parse, or parses it. `None`: a limit of work or time
+/// ended the parser.
 pub(super) fn tree_or(known: Option<&Parse<'_>>, grammar: &Language, text: &[u8]) -> Option<Tree> {
     known.and_then(|known| known.tree_of(grammar, text)).or_else(|| tree(grammar, text))
 }
@@ -53,7 +55,8 @@ pub(super) fn tree(language: &Language, text: &[u8]) -> Option<Tree> {
     tree_of_parts(language, text, &[])
 }
 
-/// Parses the parts of a text, in order, as if nothing stood between them; without parts, the whole text.
+/// Parses the parts of a text, in order, as if they were adjacent. Without parts, parses the whole
+/// text.
 pub(super) fn tree_of_parts(language: &Language, text: &[u8], parts: &[Range<usize>]) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(language).ok()?;
@@ -68,7 +71,7 @@ pub(super) fn tree_of_parts(language: &Language, text: &[u8], parts: &[Range<usi
     let options = ParseOptions::new().progress_callback(&mut stop);
     let started = Instant::now();
     let tree = parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options));
-    // `benches/compare` adds them up.
+    // `benches/compare` sums these values.
     tracing::debug!(bytes = size, of = text.len(), us = started.elapsed().as_micros(), "parsed");
     tree
 }

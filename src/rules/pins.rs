@@ -1,4 +1,5 @@
-//! Commits of GitHub Actions that are known without the network, for replacements of tags and branches. Pure.
+//! Commits of GitHub Actions that are known without network access, for replacements of tags and
+//! branches. Does no I/O.
 
 use super::change::is_workflow;
 use crate::diff::RepoPath;
@@ -19,7 +20,7 @@ pub(super) struct Use<'a> {
 }
 
 impl<'a> Use<'a> {
-    /// Reads the value of `uses:`, with the comment behind it; `None`: it names no version.
+    /// Parses the value of `uses:`, with the comment after it. `None`: it names no version.
     pub(super) fn of(value: &'a str) -> Option<Self> {
         let (value, comment) = value.split_once(" #").unwrap_or((value, ""));
         let value = value.trim().trim_matches(['"', '\'']);
@@ -31,7 +32,8 @@ impl<'a> Use<'a> {
         self.version.len() >= DIGITS && self.version.bytes().all(|b| b.is_ascii_hexdigit())
     }
 
-    /// Returns the project of the action, in lower case: `owner/name`; `None`: it is a file or an image.
+    /// Returns the project of the action, in lower case: `owner/name`. `None`: it is a file or an
+    /// image.
     pub(super) fn project(&self) -> Option<String> {
         let mut parts = self.action.split('/');
         let (owner, name) = (parts.next()?, parts.next()?);
@@ -44,7 +46,7 @@ impl<'a> Use<'a> {
         (is_name(owner) && is_name(name)).then(|| format!("{owner}/{name}").to_ascii_lowercase())
     }
 
-    /// Returns the version that the comment behind a pinned commit names: `# v4.1.2`.
+    /// Returns the version in the comment after a pinned commit: `# v4.1.2`.
     fn noted(&self) -> Option<&'a str> {
         let word = self.comment.split_whitespace().next()?;
         let word = word.strip_prefix("tag=").or_else(|| word.strip_prefix("pin@")).unwrap_or(word);
@@ -56,7 +58,7 @@ impl<'a> Use<'a> {
 /// Known commits of actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// By project and version: the commits that were found.
+    /// By project and version: the known commits.
     known: BTreeMap<(String, String), BTreeSet<String>>,
 }
 
@@ -68,7 +70,7 @@ pub(super) struct Pin<'a> {
 }
 
 impl Pins {
-    /// Adds the commit of a version of a project, as a clone has it.
+    /// Adds the commit of a version of a project, from a clone.
     pub fn add(&mut self, project: &str, version: &str, commit: &str) {
         if commit.len() == DIGITS && commit.bytes().all(|b| b.is_ascii_hexdigit()) {
             let key = (project.to_ascii_lowercase(), version.to_owned());
@@ -76,7 +78,7 @@ impl Pins {
         }
     }
 
-    /// Adds the commits that a workflow uses, with the versions in the comments behind them.
+    /// Adds the commits that a workflow uses, with the versions in the comments after them.
     pub fn learn(&mut self, text: &str) {
         for used in uses(text).filter(Use::is_pinned) {
             if let (Some(project), Some(version)) = (used.project(), used.noted()) {
@@ -85,7 +87,7 @@ impl Pins {
         }
     }
 
-    /// Returns the only known commit of a version, or else that of its only known part: `v4.1.2` for `v4`.
+    /// Returns the only known commit of a version, or of its only known part: `v4.1.2` for `v4`.
     pub(super) fn find(&self, project: &str, version: &str) -> Option<Pin<'_>> {
         let of = |name: &(String, String)| name.0 == project;
         let exact = self.known.iter().find(|(name, _)| of(name) && name.1 == version);
@@ -117,7 +119,7 @@ pub fn unpinned(text: &str) -> Vec<(String, String)> {
     wanted.filter_map(|u| Some((u.project()?, u.version.to_owned()))).collect()
 }
 
-/// Returns the steps of a workflow that use something.
+/// Returns the steps of a workflow that use actions.
 fn uses(text: &str) -> impl Iterator<Item = Use<'_>> {
     text.lines().filter_map(|line| {
         let line = line.trim_start();

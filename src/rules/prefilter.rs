@@ -1,36 +1,37 @@
 //! Finds every occurrence of many literals in a text, in one pass and without regard to ASCII case.
 //!
-//! Each position's four bytes, folded, are hashed into a bitmap that fits the first cache; of the few that
-//! pass, an exact table tells which literals have that window, and the literal itself is compared. For each
-//! literal the window is chosen that source text holds least often. The tables of the built-in catalogue are
-//! made by the build script, which includes this file; so nothing here may use the rest of the crate.
+//! The four bytes at each position are folded and hashed into a bitmap that fits the first-level
+//! cache. For the few positions that pass, an exact table gives the literals that have that window,
+//! and the literal itself is compared. For each literal, the window that is rarest in source text
+//! is selected. The build script, which includes this file, creates the tables of the built-in
+//! catalogue, so nothing here may use the rest of the crate.
 
 /// The bits of the bitmap's index.
 const BITS: u32 = 16;
 
-/// A literal, in one of its windows.
+/// A literal with the position of one of its windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
     /// Index of the literal.
     pub(crate) literal: u16,
-    /// Where the window stands in the literal.
+    /// Offset of the window in the literal.
     pub(crate) offset: u8,
 }
 
-/// The tables, wherever they live.
+/// The tables, borrowed from any storage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prefilter<'a> {
     /// One bit a hash of a folded window: 2^16 bits.
     pub(crate) bitmap: &'a [u64],
-    /// Open addressing by a hash of the window: the window, the first of its candidates and their number. No
-    /// candidates: a free slot. The length is a power of two.
+    /// Open addressing by a hash of the window: the window, the first of its candidates and their
+    /// number. A slot without candidates is free. The length is a power of two.
     pub(crate) slots: &'a [(u32, u16, u16)],
     pub(crate) candidates: &'a [Candidate],
     /// The literals in lower case.
     pub(crate) literals: &'a [&'a [u8]],
 }
 
-/// The tables as they are made.
+/// The tables during their creation.
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     pub(crate) bitmap: Vec<u64>,
@@ -38,8 +39,8 @@ pub(crate) struct Tables {
     pub(crate) candidates: Vec<Candidate>,
 }
 
-/// Folds four bytes at once: letters to lower case. Other bytes are folded too, consistently; the literal is
-/// compared exactly afterwards.
+/// Folds letters of four bytes to lower case at once. Other bytes are folded too, consistently; the
+/// literal is compared exactly afterwards.
 #[inline(always)]
 fn fold(window: u32) -> u32 {
     window | 0x2020_2020
@@ -55,7 +56,7 @@ fn window_at(literal: &[u8], at: usize) -> Option<u32> {
 }
 
 impl Tables {
-    /// Makes the tables for lower-case literals of at least four bytes, at most 65,535 of them.
+    /// Creates the tables for lower-case literals of at least four bytes, at most 65,535 of them.
     pub(crate) fn new(literals: &[&[u8]]) -> Self {
         let mut windows: Vec<(u32, Candidate)> = Vec::new();
         for (i, literal) in literals.iter().enumerate() {
@@ -89,18 +90,18 @@ fn slot_of(window: u32, slots: usize) -> usize {
     (mix(window) as usize >> 3) & (slots - 1)
 }
 
-/// How often pairs of bytes stand in source text: 64 lines for the first, 64 columns for the second of a pair, in
-/// classes of [`class`]; 3.2 times the binary logarithm of the number seen, from `0` on. Counted over 62 MB of Rust,
-/// Python, Perl, C, JavaScript, JSON and Markdown files.
+/// Frequency of pairs of bytes in source text: 64 lines for the first, 64 columns for the second of
+/// a pair, in classes of [`class`]; 3.2 times the binary logarithm of the count, starting at `0`.
+/// Counted over 62 MB of Rust, Python, Perl, C, JavaScript, JSON and Markdown files.
 const PAIRS: &[u8] = include_bytes!("prefilter/pairs.txt");
 
-/// Puts bytes into 64 classes: as [`fold`] does, without the bits that are left alike.
+/// Maps bytes to 64 classes: as [`fold`] does, without the bits that are the same for all.
 fn class(b: u8) -> usize {
     let folded = b | 0x20;
     usize::from((folded >> 1 & 0x20) | (folded & 0x1f))
 }
 
-/// Estimates how often a window stands in source text, as a chain of pairs: the lower the rarer.
+/// Estimates the frequency of a window in source text, as a chain of pairs. A lower value is rarer.
 fn commonness(window: &[u8]) -> i32 {
     let pair = |a: usize, b: usize| PAIRS.get(a * 65 + b).map_or(0, |n| i32::from(*n) - i32::from(b'0'));
     let single = |a: usize| {
@@ -116,8 +117,8 @@ fn commonness(window: &[u8]) -> i32 {
 }
 
 impl Prefilter<'_> {
-    /// Calls `hit` with the index of the literal and where it starts, for every literal at every place. Places
-    /// ascend, but for literals that overlap.
+    /// Calls `hit` with the index and the start of the literal, for every literal at every
+    /// position. Positions ascend, except for literals that overlap.
     #[inline]
     pub(crate) fn scan(&self, text: &[u8], mut hit: impl FnMut(u16, usize)) {
         let Ok(bitmap) = <&[u64; 1 << (BITS - 6)]>::try_from(self.bitmap) else { return };
@@ -148,7 +149,7 @@ impl Prefilter<'_> {
         }
     }
 
-    /// Looks the window at `at` up and compares the literals that have it.
+    /// Searches the table for the window at `at`, and compares the literals that have it.
     fn verify(&self, text: &[u8], at: usize, hit: &mut impl FnMut(u16, usize)) {
         let Some(window) = window_at(text, at) else { return };
         let mut slot = slot_of(window, self.slots.len());

@@ -1,31 +1,32 @@
-//! What a file's text is written for: a program, prose, or a translation into other languages.
+//! The purpose of a file's text: a program, prose, or a translation into other languages.
 //!
-//! Hidden Unicode is judged by it. Right-to-left controls and odd names are at home in prose and in translations;
-//! everywhere else they are reported. A type that is not known counts as a program.
+//! Rules for hidden Unicode depend on it. Right-to-left controls and mixed names are normal in
+//! prose and in translations, and reported everywhere else. A file of unknown type counts as a
+//! program.
 
 use super::language::Languages;
 
-/// What a text is written for.
+/// The purpose of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Program text in a language whose strings and comments are known.
     Code,
-    /// Data, configuration, templates, and every type that is not known.
+    /// Data, configuration, templates, and every unknown type.
     Data,
-    /// Program text that lists messages in other languages: its strings are a translation.
+    /// Program text that lists messages in other languages, so that its strings are a translation.
     Messages,
     Translation,
     Prose,
 }
 
 impl Purpose {
-    /// Returns true for text in which names mean something to a program.
+    /// Returns true for text in which names have meaning to a program.
     pub(super) fn is_strict(self) -> bool {
         matches!(self, Self::Code | Self::Data | Self::Messages)
     }
 }
 
-/// Languages without code, or in which the lexer does not know what is a string.
+/// Languages without code, or in which the lexer does not detect strings.
 const DATA: &[&str] = &[
     "html",
     "xml",
@@ -69,7 +70,7 @@ const PROSE_NAMES: &[&str] = &[
     "todo",
     "history",
 ];
-/// Beginnings of `.txt` names that programs read.
+/// Prefixes of `.txt` names that programs read.
 const READ_BY_PROGRAMS: &[&str] = &["cmakelists", "requirements", "constraints", "robots", "meson_options"];
 /// Extensions that only translations have.
 const TRANSLATIONS: &[&str] = &[
@@ -89,7 +90,7 @@ const TRANSLATIONS: &[&str] = &[
     "tmx",
     "l20n",
 ];
-/// Folders that hold translations.
+/// Folders with translations.
 const FOLDERS: &[&str] = &[
     "locale",
     "locales",
@@ -106,15 +107,15 @@ const FOLDERS: &[&str] = &[
     "nls",
     "intl",
 ];
-/// Extensions of data that such folders hold translations in.
+/// Extensions of data with translations in such folders.
 const MESSAGE_DATA: &[&str] = &["json", "json5", "jsonc", "yml", "yaml", "toml", "properties", "ini", "xml", "csv"];
-/// Names of configuration that such folders may hold too.
+/// Names of configuration that such folders may also contain.
 const CONFIGURATION: &[&str] = &["package", "package-lock", "composer", "tsconfig", "jsconfig", "action", "project"];
 /// Codes of languages that are written from right to left.
 const RIGHT_TO_LEFT: &[&str] =
     &["ar", "fa", "he", "iw", "ur", "ps", "ku", "ckb", "sd", "ug", "yi", "dv", "arc", "azb", "pnb"];
 
-/// Returns what the text of a file is written for.
+/// Returns the purpose of the text of a file.
 pub(super) fn purpose(path: &[u8], languages: Languages) -> Purpose {
     let path = String::from_utf8_lossy(path).to_ascii_lowercase();
     let mut folders: Vec<&str> = path.split('/').collect();
@@ -164,7 +165,8 @@ fn is_locale(name: &str) -> bool {
         && parts.all(|p| matches!(p.len(), 2..=4) && letters(p))
 }
 
-/// Returns true for data of tests: that of a Unicode library is full of odd characters, and no program runs it.
+/// Returns true for data of tests. Data of a Unicode library has many unusual characters, and no
+/// program executes it.
 pub(super) fn is_test_data(path: &[u8]) -> bool {
     const EXTENSIONS: &str = "json jsonl xml html htm svg yml yaml toml ini properties css csv tsv txt snap dat data \
         bin golden out expected input output result md";

@@ -1,4 +1,4 @@
-//! Makes findings of rules: severity as policy says, masked quotes, suppressions.
+//! Creates findings of rules: severity by policy, masked quotes, suppressions.
 
 use super::catalog::Rule;
 use super::language::Languages;
@@ -10,31 +10,31 @@ use crate::finding::listing::{self, Counted, Floor};
 use crate::finding::{Confidence, Draft, Finding, FlowStep, LineSpan, Location, Proof, Severity};
 use std::borrow::Cow;
 
-/// Where findings go.
+/// The destination of findings.
 #[derive(Debug)]
 pub(super) struct Reporter<'a> {
     pub(super) rules: &'a RuleSet,
     out: &'a mut Vec<Finding>,
-    /// The file that is looked at.
+    /// The scanned file.
     file: Option<&'a FileChange>,
     languages: Option<Languages>,
     directives: Directives,
     counting: Counting,
-    /// The findings before this place are those of other files.
+    /// Index of the first finding of this file. Findings before it belong to other files.
     from: usize,
-    /// By rule, suppressed findings aside; empty until the first.
+    /// By rule, without suppressed findings. Empty until the first finding.
     counts: Vec<u32>,
-    /// The suppressed ones of all rules.
+    /// Suppressed findings of all rules.
     suppressed: u32,
     floor: Floor,
     counted: Vec<Counted>,
 }
 
-/// What a scan found and does not list.
+/// Findings of a scan that are not listed.
 #[derive(Debug, Default)]
 pub struct Rest {
-    /// Rules with more findings in the file than are listed of one rule, and how many more. Suppressed ones are not
-    /// counted.
+    /// Rules with more findings in the file than are listed for one rule, with the number of the
+    /// others. Suppressed findings are not counted.
     pub by_rule: Vec<Unlisted>,
     pub counted: Vec<Counted>,
     /// A limit of time or size ended the analysis of data flow before the end of the file.
@@ -43,40 +43,41 @@ pub struct Rest {
     pub is_tree_partial: bool,
 }
 
-/// What a rule saw, beside what stands in its catalogue entry.
+/// The match of a rule, with details that its catalogue entry lacks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sighting<'a> {
     /// `None`: the change as a whole.
     pub(super) file: Option<&'a RepoPath>,
     /// `None`: the file as a whole.
     pub(super) lines: Option<LineSpan>,
-    /// The offending text; it is masked here.
+    /// The offending text, which is masked here.
     pub(super) quote: &'a [u8],
-    /// The bytes of it that are shown: a secret that is cut in two is only seen with what stands around the cut.
+    /// The bytes of the quote that are shown. A secret that is cut in two is only recognised with
+    /// the text around the cut.
     pub(super) shown: Option<(usize, usize)>,
-    /// Put behind the rule's message: what exactly was seen.
+    /// Detail of the match, appended to the rule's message.
     pub(super) detail: Option<&'a str>,
-    /// Bytes of the quote that are masked whatever the rules say.
+    /// Bytes of the quote that are masked regardless of the rules.
     pub(super) hide: Option<(usize, usize)>,
-    /// Whether the path leaves it in doubt that the rule is right here: the finding weighs less.
+    /// True if the path casts doubt on the rule's result, which lowers the severity.
     pub(super) in_doubt: bool,
-    /// Where the value comes from, where that decides what the finding weighs.
+    /// Origin of the value, if it decides the severity.
     pub(super) origin: ValueOrigin,
-    /// The path of the value; its quotes are masked.
+    /// The path of the value. Its quotes are masked.
     pub(super) flow: &'a [FlowStep],
-    /// The weakness, where it is another one than the rule's.
+    /// The weakness, if it differs from the rule's.
     pub(super) cwe: Option<u32>,
-    /// The confidence is at most this.
+    /// Highest confidence of the finding.
     pub(super) confidence_max: Option<Confidence>,
-    /// The title of the finding, if it is not the rule's.
+    /// The title of the finding, if it differs from the rule's.
     pub(super) title: Option<&'a str>,
-    /// The message of the finding, if it is not the rule's.
+    /// The message of the finding, if it differs from the rule's.
     pub(super) message: Option<&'a str>,
-    /// The suggestion of the finding, if it is not the rule's.
+    /// The suggestion of the finding, if it differs from the rule's.
     pub(super) suggestion: Option<&'a str>,
-    /// The severity is at most this, unless policy sets that of the rule.
+    /// Highest severity of the finding, unless policy sets the severity of the rule.
     pub(super) severity_max: Option<Severity>,
-    /// The new lines, where the rule itself has computed them.
+    /// The new lines, if the rule itself has computed them.
     pub(super) replacement: Option<&'a str>,
 }
 
@@ -94,17 +95,18 @@ pub(super) enum ValueOrigin {
     Unknown,
 }
 
-/// The most findings of one rule in one file that are listed, and the most suppressed ones of all rules.
+/// Listed findings of one rule in one file, at most, and listed suppressed findings of all rules,
+/// at most.
 pub(super) const FINDINGS_MAX: u32 = 1000;
-/// The most bytes of a quote.
+/// Bytes of a quote, at most.
 const QUOTE_MAX: usize = 400;
-/// Why a finding is a suggestion.
+/// Reason why a finding is a suggestion.
 pub(super) const UNKNOWN: &str = "the change does not show where the value comes from";
-/// Why a finding weighs less than its rule.
+/// Reason why the severity of a finding is lower than that of its rule.
 const LOCAL: &str = "the value comes from the person who runs the program, not from a request";
-/// Bytes on each side of a secret that tell it from an equal one elsewhere.
+/// Bytes on each side of a secret that distinguish it from an equal one elsewhere.
 const IDENTITY_SIDE: usize = 256;
-/// Why a finding weighs less.
+/// Reason why the severity of a finding is lowered.
 const DOUBT: &str = "by its path the file may be a test, an example or a build script";
 
 impl<'a> Reporter<'a> {
@@ -131,12 +133,12 @@ impl<'a> Reporter<'a> {
         &self.rules.pins
     }
 
-    /// Lists only findings that the floor admits; the others are counted.
+    /// Lists only findings that the floor admits, and counts the others.
     pub(super) fn above(self, floor: &Floor) -> Self {
         Self { floor: floor.clone(), ..self }
     }
 
-    /// Returns what was found and is not listed.
+    /// Returns the findings that are not listed.
     pub(super) fn rest(self) -> Rest {
         let unlisted = |(i, count): (usize, &u32)| {
             let left = count.checked_sub(FINDINGS_MAX).filter(|n| *n > 0)?;
@@ -150,17 +152,17 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Returns how many findings are listed so far, those of other files included.
+    /// Returns the number of listed findings so far, including those of other files.
     pub(super) fn count(&self) -> usize {
         self.out.len()
     }
 
-    /// Says which suppressing comments count, where the change is not the net one.
+    /// Sets which suppressing comments count, if the change is not the net one.
     pub(super) fn counting(self, counting: Counting) -> Self {
         Self { counting, ..self }
     }
 
-    /// Returns the languages of the file that is looked at.
+    /// Returns the languages of the scanned file.
     pub(super) fn languages(&mut self) -> Languages {
         let file = self.file;
         *self.languages.get_or_insert_with(|| {
@@ -169,18 +171,18 @@ impl<'a> Reporter<'a> {
         })
     }
 
-    /// Returns true if the rule of that id runs: whether it is worth looking.
+    /// Returns true if the rule with an ID runs.
     pub(super) fn wants(&self, id: &str) -> bool {
         self.rules.index_of(id).is_some_and(|i| self.rules.is_enabled(i))
     }
 
-    /// Returns true if the pattern of the rule of that id matches a text that is no line of the file.
+    /// Returns true if the pattern of a rule matches a text that is not a line of the file.
     pub(super) fn matches(&self, id: &str, text: &[u8]) -> bool {
         let compiled = self.rules.index_of(id).and_then(|i| self.rules.compiled(i));
         compiled.is_some_and(|c| c.pattern.is_match(text))
     }
 
-    /// Reports a sighting of the rule of that id, unless policy disabled the rule.
+    /// Reports a sighting of the rule with an ID, unless policy disabled the rule.
     pub(super) fn report(&mut self, id: &str, sighting: Sighting<'_>) {
         if let Some(index) = self.rules.index_of(id) {
             self.report_index(index, sighting);
@@ -219,9 +221,9 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Counts a finding, and returns true if it is to be listed.
+    /// Counts a finding, and returns true if it must be listed.
     fn lists(&mut self, index: u16, severity: Severity, is_suppressed: bool, sighting: &Sighting<'_>) -> bool {
-        // Only the scan of a file hands over what is not listed.
+        // Only the scan of a file returns findings that are not listed.
         if self.file.is_none() {
             return true;
         }
@@ -248,8 +250,8 @@ impl<'a> Reporter<'a> {
         rewrite::replacement(self.rules, compiled, (&file.text()?.new, languages), sighting.lines?, &is_matched)
     }
 
-    /// Returns a part of the file with its secrets hidden. The text around the part can reveal a secret, so the whole
-    /// file is searched, once.
+    /// Returns a part of the file with its secrets hidden. The text around the part can reveal a
+    /// secret, so the whole file is searched once.
     pub(super) fn masked<'q>(&self, quote: &'q [u8]) -> Cow<'q, [u8]> {
         let text = self.file.and_then(FileChange::text).map(|t| &t.new);
         let part = text.and_then(|t| t.masked_part(quote, &|text| self.rules.hidden(text)));
@@ -264,7 +266,7 @@ fn severity_of(rules: &RuleSet, index: u16, s: &Sighting<'_>) -> Severity {
     most.map_or(severity, |most| severity.min(most))
 }
 
-/// Returns what a finding weighs.
+/// Returns the severity of a finding.
 pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOrigin) -> Severity {
     let severity = match origin {
         ValueOrigin::Outside => rules.severity_of(index),
@@ -276,7 +278,8 @@ pub(super) fn weigh(rules: &RuleSet, index: u16, in_doubt: bool, origin: ValueOr
     if in_doubt { lowered(severity).unwrap_or(severity) } else { severity }
 }
 
-/// Returns a number that is equal for equal texts, in one run. Of a long line only what stands around the match counts.
+/// Returns a number that is equal for equal texts, in one run. Of a long line, only the text around
+/// the match counts.
 fn identity(sighting: &Sighting<'_>) -> u64 {
     let all = 0..sighting.quote.len();
     let near = sighting.hide.map_or(all, |(start, end)| {
@@ -285,8 +288,8 @@ fn identity(sighting: &Sighting<'_>) -> u64 {
     listing::hash(sighting.quote.get(near).unwrap_or(sighting.quote))
 }
 
-/// Returns a text as a quote that stands for all of it: one that is too long ends with its digest, so that a waiver of
-/// it covers no text that goes on differently.
+/// Returns a text as a quote that represents all of it. A quote that is too long ends with the
+/// digest of the text, so that a waiver does not cover another text with the same start.
 pub(super) fn whole(text: &str) -> Cow<'_, str> {
     use sha2::Digest as _;
     if text.len() <= QUOTE_MAX {
@@ -300,7 +303,8 @@ pub(super) fn whole(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{} … {digest}", &text[..end]))
 }
 
-/// Returns what a finding weighs where its path leaves a doubt; `None`: it is not worth saying there.
+/// Returns the severity of a finding whose path casts doubt on it. `None`: it is not worth
+/// reporting there.
 pub(super) fn lowered(severity: Severity) -> Option<Severity> {
     match severity {
         Severity::Critical | Severity::Major => Some(Severity::Minor),
@@ -309,7 +313,7 @@ pub(super) fn lowered(severity: Severity) -> Option<Severity> {
     }
 }
 
-/// What a finding shows of the file.
+/// The parts of a finding that show text of the file.
 struct Shown<'a> {
     /// The offending text, secrets masked.
     quote: Cow<'a, [u8]>,

@@ -1,9 +1,11 @@
 //! The replacements that rules offer for the lines of their findings.
 //!
-//! A replacement is offered if it is certain: the rule itself has it, the rule does not match the new lines, they have no
-//! secret, and deleted lines are whole statements whose absence leaves valid code.
+//! A replacement is offered if it is certain: the rule itself defines it, the rule does not match
+//! the new lines, they have no secret, and deleted lines are whole statements whose absence leaves
+//! valid code.
 //!
-//! How a rule matches new lines is up to the caller: by its expression ([`is_matched`]), or on the syntax tree.
+//! The caller decides how a rule matches new lines: by its expression ([`is_matched`]), or on the
+//! syntax tree.
 
 use super::language::Languages;
 use super::walk::Compiled;
@@ -12,14 +14,14 @@ use crate::diff::{LineNo, Text};
 use crate::finding::LineSpan;
 use std::borrow::Cow;
 
-/// Lines that are replaced, and their bytes.
+/// Lines that are replaced, at most, and their bytes.
 const MAX_LINES: u32 = 100;
 const MAX_BYTES: usize = 4096;
 /// Lines above a deleted one that are read to find code.
 const ABOVE: u32 = 20;
 
-/// Returns the new lines, without a line end and a byte order mark. An empty text deletes the lines. `is_matched` returns true
-/// if the rule would find its argument in the place of the lines.
+/// Returns the new lines, without a line end and a byte order mark. An empty text deletes the
+/// lines. `is_matched` returns true if the rule would match its argument in place of the lines.
 pub(super) fn replacement(
     rules: &RuleSet,
     compiled: &Compiled,
@@ -53,7 +55,8 @@ pub(super) fn is_matched(compiled: &Compiled, new: &str) -> bool {
     new.lines().chain([joined.as_str()]).any(|line| compiled.pattern.is_match(line.as_bytes()))
 }
 
-/// Returns what replaces statements that are deleted: nothing, or `pass` if a block of Python may become empty.
+/// Returns the replacement for deleted statements: an empty text, or `pass` if a block of Python
+/// may become empty.
 fn deletion(text: &Text, languages: Languages, first: LineNo, old: &[u8]) -> Option<String> {
     let Some(above) = code_above(text, languages, first) else {
         // Only the first line of a file has no code above it.
@@ -76,8 +79,8 @@ fn deletion(text: &Text, languages: Languages, first: LineNo, old: &[u8]) -> Opt
     ends.then(String::new)
 }
 
-/// Returns the nearest line of code above a line, without white space around it. `None`: there is none, or the lines are not
-/// known.
+/// Returns the nearest line of code above a line, without white space around it. `None`: there is
+/// none, or the lines are unknown.
 fn code_above(text: &Text, languages: Languages, line: LineNo) -> Option<String> {
     let above = (1..=ABOVE).map_while(|n| LineNo::new(line.get().checked_sub(n)?));
     let mut lines = above.map_while(|n| Some(String::from_utf8_lossy(text.line(n)?).trim().to_owned()));

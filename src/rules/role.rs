@@ -1,10 +1,11 @@
-//! What part a file plays, by its path: the program, its tests, or what the path leaves in doubt.
+//! The role of a file, by its path: part of the program, a test, or in doubt.
 //!
-//! Whoever writes a change chooses its paths, so a name counts only as far as it is a convention: none does below a
-//! build tool's source root for the program, and one that packages and services have as well (`spec`, `samples`,
-//! `TestFoo`) leaves a doubt, in which a finding weighs less and is not left out.
+//! The author of a change chooses its paths, so a name counts only if it is a convention. No name
+//! counts below a build tool's source root for the program. A name that packages and services also
+//! have (`spec`, `samples`, `TestFoo`) leaves doubt, which lowers the severity of a finding but
+//! does not drop it.
 
-/// The part a file plays.
+/// The role of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     Program,
@@ -14,7 +15,7 @@ pub(crate) enum Role {
     Test,
 }
 
-/// Folders that hold tests wherever they stand outside a source root of [`source_root`].
+/// Folders of tests anywhere outside a source root of [`source_root`].
 const TESTS: &[&str] = &[
     "tests",
     "__tests__",
@@ -31,20 +32,20 @@ const TESTS: &[&str] = &[
     "cypress",
     "benches",
 ];
-/// Folders that hold tests, unless they stand below [`SOURCES`].
+/// Folders of tests, unless they are below [`SOURCES`].
 const TESTS_ASIDE: &[&str] = &["test", "e2e", "itest", "mocks", "goldens"];
-/// Folders that hold tests at the top, and may hold them elsewhere.
+/// Folders of tests at the top, which may also contain tests elsewhere.
 const TESTS_AT_TOP: &[&str] = &["spec", "specs", "testing", "mock", "fixture"];
-/// Folders of examples and measurements at the top; elsewhere they may be that.
+/// Folders of examples and measurements at the top, and possibly elsewhere.
 const EXAMPLES: &[&str] = &["examples", "samples", "demos", "benchmarks"];
-/// The same as names that packages have too: at the top only.
+/// Names of such folders that packages also have. They count only at the top.
 const EXAMPLE: &[&str] = &["example", "sample", "demo", "benchmark", "bench", "corpus"];
-/// Folders that hold the program.
+/// Folders of the program.
 const SOURCES: &[&str] = &["src", "app", "lib", "pkg", "internal", "cmd"];
-/// Folders that hold packages, each with a top of its own.
+/// Folders that contain packages, each with its own top.
 const WORKSPACES: &[&str] =
     &["packages", "crates", "libs", "apps", "modules", "plugins", "projects", "gems", "engines"];
-/// Extensions of program text. What is none of it is data and prose.
+/// Extensions of program text. Files with other extensions are data and prose.
 const PROGRAM: &[&str] = &[
     "py", "pyw", "pyx", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "go", "java", "jsp",
     "kt", "kts", "scala", "groovy", "rb", "rake", "erb", "php", "phtml", "inc", "rs", "c", "h", "cc", "cpp", "cxx",
@@ -54,12 +55,12 @@ const PROGRAM: &[&str] = &[
 const SCRIPT: &[&str] = &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte"];
 const JVM: &[&str] = &["java", "kt", "scala", "groovy"];
 
-/// Returns what part the file of that path plays.
+/// Returns the role of the file with a path.
 pub(crate) fn of(path: &[u8]) -> Role {
     let path = String::from_utf8_lossy(path);
     let mut folders: Vec<&str> = path.split('/').collect();
     let name = folders.pop().unwrap_or_default();
-    // Below the root packages and classes have the names they like.
+    // Below the root, names of packages and classes are arbitrary.
     let root = source_root(&folders);
     let counted = root.unwrap_or(folders.len());
     let by_folder = (0..counted).map(|i| folder(&folders, i, name, root.is_some())).max().unwrap_or(Role::Program);
@@ -81,7 +82,7 @@ pub(crate) fn is_documentation(path: &[u8]) -> bool {
     matches!(extension(name).as_str(), "md" | "mdx" | "rst" | "adoc") || folders.split('/').any(|f| f == "docs")
 }
 
-/// Returns true if the extension of a path is one of program text.
+/// Returns true if the extension of a path is that of program text.
 pub(crate) fn is_program_text(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path);
     PROGRAM.contains(&extension(&path).as_str())
@@ -92,15 +93,16 @@ pub(crate) fn may_be_test(path: &[u8]) -> bool {
     of(path) != Role::Program
 }
 
-/// Returns where the last root stands under which a build tool looks for the program and nothing else: `src/main`,
-/// `src/jvmMain`.
+/// Returns the index of the last root under which a build tool searches only for the program:
+/// `src/main`, `src/jvmMain`.
 fn source_root(folders: &[&str]) -> Option<usize> {
     let main =
         |f: &str| f == "main" || f.strip_suffix("Main").is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase()));
     folders.windows(2).rposition(|w| w[0] == "src" && main(w[1]))
 }
 
-/// Returns what the folder at an index says. `rooted`: a source root stands below it, so it may be a project's own name.
+/// Returns the role that the folder at an index suggests. `rooted`: a source root is below it, so
+/// it may be a project's own name.
 fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> Role {
     let original = folders[i];
     let lower = original.to_ascii_lowercase();
@@ -122,7 +124,7 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> Role {
         return Role::Test;
     }
     if lower == "it" && parent == Some("src") {
-        // `it` is a country and a language too: `src/it/poste/pagamenti`, `src/it/messages.ts`.
+        // `it` is also a country and a language: `src/it/poste/pagamenti`, `src/it/messages.ts`.
         let set =
             folders.get(i + 1).is_some_and(|f| matches!(*f, "java" | "kotlin" | "scala" | "groovy" | "resources"));
         let project = folders[i + 1..].contains(&"src") || matches!(extension(name).as_str(), "xml" | "properties");
@@ -145,7 +147,8 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> Role {
     if doubt { Role::Doubt } else { Role::Program }
 }
 
-/// Returns true if the folder at an index stands at the top of the repository or of one of its packages.
+/// Returns true if the folder at an index is at the top of the repository or of one of its
+/// packages.
 fn is_top(folders: &[&str], i: usize) -> bool {
     let workspace = |at: Option<usize>| at.is_some_and(|at| WORKSPACES.contains(&folders[at]));
     match i {
@@ -160,7 +163,7 @@ fn extension(name: &str) -> String {
     name.rsplit_once('.').map_or(String::new(), |(_, e)| e.to_ascii_lowercase())
 }
 
-/// Returns what the file's own name says.
+/// Returns the role that the file's own name suggests.
 fn by_name(folders: &[&str], name: &str) -> Role {
     let lower = name.to_ascii_lowercase();
     let extension = extension(name);
@@ -193,7 +196,8 @@ fn by_name(folders: &[&str], name: &str) -> Role {
     by_word.max(by_class(name.split('.').next().unwrap_or(name), &extension))
 }
 
-/// Returns what a name such as a class has says: `FooTest`, `FooTests`, `TestFoo`, `FooSpec`, `FooIT`.
+/// Returns the role that a class-like name suggests: `FooTest`, `FooTests`, `TestFoo`, `FooSpec`,
+/// `FooIT`.
 fn by_class(stem: &str, extension: &str) -> Role {
     const COMPILED: &[&str] = &["kts", "cc", "cpp", "cxx", "c", "h", "hpp", "m", "mm", "swift", "hs", "dart"];
     let jvm = JVM.contains(&extension);
@@ -210,7 +214,7 @@ fn by_class(stem: &str, extension: &str) -> Role {
         return match extension {
             "scala" | "groovy" | "hs" => Role::Test,
             _ if SCRIPT.contains(&extension) => Role::Test,
-            // What a Kubernetes object or a query of a domain is made from has that name too.
+            // Templates of Kubernetes objects and queries of a domain also have such names.
             "java" | "cs" | "go" => Role::Program,
             _ => Role::Doubt,
         };

@@ -1,4 +1,5 @@
-//! Samples of rules: templates become text, text becomes a change, and the real engine says what it finds.
+//! Samples of rules: expands templates to text, turns the text into a change, and runs the real
+//! engine on it.
 
 use super::{RuleSet, Scope, Tree, format, secret};
 use crate::diff::{RepoPath, code, patch};
@@ -6,11 +7,13 @@ use crate::error::Result;
 use crate::finding::{Finding, Severity};
 use crate::policy::RuleProfile;
 
-/// Expands `${alnum:36}` and its kind into made-up text, the same for the same seed.
+/// Expands `${alnum:36}` and similar templates into generated text, which is the same for the same
+/// seed.
 ///
-/// Forms with a length: `alnum` (also `base62`), `letters`, `lower` (letters and digits), `upper` (letters and
-/// digits), `digits`, `hex`, `HEX`, `base32`, `base64`, `base64url`. Forms with a structure or a checksum, such as
-/// `${github-token:ghp}`, come from [`secret::generate`]. Anything else that looks like a template stays as it is: `${TOKEN}` is code.
+/// Forms with a length: `alnum` (also `base62`), `letters`, `lower` (letters and digits), `upper`
+/// (letters and digits), `digits`, `hex`, `HEX`, `base32`, `base64`, `base64url`. Forms with a
+/// structure or a checksum, such as `${github-token:ghp}`, come from [`secret::generate`]. Any
+/// other text with the form of a template is unchanged: `${TOKEN}` is code.
 pub fn expand(template: &str, seed: &str) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -60,12 +63,13 @@ fn form(form: &str, random: &mut Random) -> Option<String> {
     Some(random.text(alphabet.as_bytes(), length))
 }
 
-/// A small generator of the xorshift family: no secret depends on it, samples only have to look random.
+/// A small generator of the xorshift family. No secret depends on it, because samples only have to
+/// appear random.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Starts from a text.
+    /// Creates a generator with a text as its seed.
     pub(crate) fn seeded(seed: &str) -> Self {
         let mut state = 0xcbf2_9ce4_8422_2325u64;
         for b in seed.bytes() {
@@ -88,12 +92,12 @@ impl Random {
     }
 }
 
-/// What became of the samples of rule files.
+/// Results of the samples of rule files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub rules: usize,
     pub samples: usize,
-    /// What is wrong, each with the rule's name.
+    /// Failed samples, each with the rule's name.
     pub failures: Vec<String>,
 }
 
@@ -150,7 +154,8 @@ fn replaced(text: &str, finding: &Finding) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Returns the findings on a text, as if a file of that path were added. A text that starts like a git patch is one.
+/// Returns the findings in a text, as if a file with this path were added. A text with the start of
+/// a git patch is a patch.
 fn findings(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<Finding>> {
     let changes = if text.starts_with("diff --git ") {
         patch::parse(text.as_bytes())?
@@ -230,7 +235,8 @@ mod tests {
         );
     }
 
-    /// Editors on Windows begin a file with a mark and end its lines with two characters.
+    /// Editors on Windows start a file with a byte order mark and end its lines with two
+    /// characters.
     #[test]
     fn every_sample_matches_alike_as_windows_writes_it() {
         let mut rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();

@@ -1,4 +1,5 @@
-//! Looks at one file: which rules apply, where they match, what becomes of a match.
+//! Scans one file: selects the rules that apply, finds their matches, and reports or drops each
+//! match.
 
 use super::catalog::{self, FILTER, Matcher};
 use super::language::Languages;
@@ -30,10 +31,11 @@ use flow::Followed;
 
 /// Bytes of a long line that a quote shows on each side of a match.
 const QUOTE_SIDE: usize = 120;
-/// Bytes around a quote that are looked at for secrets which the quote cuts.
+/// Bytes around a quote that are searched for secrets which the quote cuts.
 const MARGIN: usize = 1024;
 
-/// Scans a changed file in every reading of its bytes. Returns what it found and does not list.
+/// Scans a changed file in every reading of its bytes. Returns the rest: the findings that are
+/// counted but not listed.
 pub(super) fn file(
     rules: &RuleSet,
     file: &FileChange,
@@ -116,7 +118,7 @@ fn reading(
     }
     let is_tree_partial = scan.is_tree_partial;
     let rest = scan.reporter.rest();
-    // A flow that is not listed proves as much as one that is.
+    // A flow that is not listed proves as much as a listed one.
     let is_flow = |rule: &str| rules.index_of(rule).is_some_and(|i| rules.rule(i).matcher == Matcher::Flow);
     let is_listed = !rest.by_rule.iter().any(|unlisted| is_flow(&unlisted.rule));
     if let Followed::Whole(language) = followed
@@ -127,15 +129,15 @@ fn reading(
     Rest { is_flow_partial: followed == Followed::Partly, is_tree_partial, ..rest }
 }
 
-/// What is known of a rule in this file.
+/// The fit of a rule to this file, as evaluated so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
     Unknown,
     /// Language, path and scope fit.
     Applies,
-    /// The file as a whole fits too.
+    /// The conditions on the whole file fit too.
     Looks,
-    /// What it would find here it knows to be harmless.
+    /// The rule applies, but its matches in this file are harmless.
     Spares,
     /// A structural rule with a literal near the added lines: it is matched on the tree.
     Wanted,
@@ -149,19 +151,19 @@ struct Hit {
     line: Range<usize>,
     line_index: u32,
     span: Range<usize>,
-    /// What a report adds on how it is written.
+    /// Detail that a report adds about the encoding of the secret.
     detail: Option<&'static str>,
 }
 
-/// What a report says of text that was found behind an encoding.
+/// Detail in the report of text that was found by decoding.
 const ENCODED: &str = "it is written in an encoding";
 
-/// An unbroken part of the text, and what was found out about it.
+/// An unbroken part of the text, and the results of its analysis so far.
 struct Run<'a> {
     text: &'a [u8],
     readings: Readings<'a>,
     origins: Origins<'a>,
-    /// Its blocks, by the languages of the rules that asked for them.
+    /// Blocks of the run, by the languages of the rules that requested them.
     outlines: Vec<(Languages, Outline)>,
 }
 
@@ -184,27 +186,27 @@ struct Scan<'a> {
     role: Option<Role>,
     is_bundle: Option<bool>,
     purpose: Option<Purpose>,
-    /// By rule; empty until the first literal.
+    /// Fit by rule. Empty until the first literal is found.
     fits: Vec<Fit>,
     block: Block<'a>,
-    /// The run that the block lies in, once it was needed, and where in it the block starts.
+    /// Run that contains the block, and the offset of the block in it, computed on first use.
     run: Option<(Run<'a>, usize)>,
-    /// The secrets of the block, reported when all of them are known: of several rules that match one text, the one
-    /// that knows most reports it.
+    /// Secrets of the block, reported when all of them are known. Of several rules that match one
+    /// text, the most knowledgeable one reports it.
     secrets: Vec<Hit>,
-    /// What rules that know the issuer match in the block and do not report.
+    /// Matches in the block that issuer-specific rules do not report.
     spared: Vec<Spared>,
-    /// Where the blocks of added lines stand in memory, once that was needed.
+    /// Memory ranges of the blocks of added lines, computed on first use.
     added: Option<Vec<Range<usize>>>,
-    /// The conflicts of that run.
+    /// Conflicts of the current run.
     sets: Option<Vec<Range<usize>>>,
-    /// The secrets of that run that are known by their place, in order.
+    /// Secrets of the current run that their position identifies, in order.
     placed: Option<Vec<place::Placed>>,
     /// The new file with its tree, if a structural rule needed it.
     parse: Option<Parse<'a>>,
     /// A limit ended the search for matches of structural rules.
     is_tree_partial: bool,
-    /// The data of the file is followed, once that is known.
+    /// Whether the data of the file is followed, once that is known.
     is_followed: Option<bool>,
     reporter: Reporter<'a>,
 }
@@ -226,13 +228,15 @@ impl Visitor for Scan<'_> {
     fn found(&mut self, found: &Match) -> bool {
         let rules = self.reporter.rules;
         let rule = rules.rule(found.rule);
-        // A match within one line is found where it stands, and one without an added line is not new.
+        // A match within one line is found in the original text, and a match without an added line
+        // is not new.
         let joined = self.file.text().map(|t| &t.new).filter(|t| t.is_joined());
         if joined.is_some_and(|t| t.joined_lines(&self.block.text[found.span.clone()]).is_none()) {
             return false;
         }
         if rule.place != Place::Any {
-            // A pattern that starts with the line takes its indentation, which is code before a comment.
+            // A pattern that starts at the line start includes the indentation, which is code
+            // before a comment.
             let text = self.block.text[found.span.clone()].trim_ascii_start();
             if !self.admits(rule, found.span.start)
                 && !self.admits(rule, found.span.end.saturating_sub(text.len().max(1)))
@@ -303,14 +307,15 @@ impl Visitor for Scan<'_> {
 }
 
 impl<'a> Scan<'a> {
-    /// Finds out whether a rule that may look at this file does so.
+    /// Returns the fit of a rule to this file after checking the conditions on the whole file.
     fn settled(&mut self, rule: u16) -> Fit {
         let at = usize::from(rule);
         if self.fits[at] == Fit::Applies {
             let rules = self.reporter.rules;
             let whole = self.file.text().and_then(|t| t.new.whole());
             let (compiled, rule) = (rules.compiled(rule), rules.rule(rule));
-            // What another rule calls worse is called less only by one that saw why.
+            // A rule that reports a secret at a lower severity than another rule, because of the
+            // file, needs the whole file.
             let sees = whole.is_some() || !(rule.secret && rule.severity == Severity::Suggestion);
             self.fits[at] = match compiled {
                 Some(c) if c.file_fits(whole) && (sees || rule.file_has.is_empty()) => Fit::Looks,
@@ -347,7 +352,7 @@ impl<'a> Scan<'a> {
         run.outline(rule.languages, of_file).fits(found.rule, value.end.saturating_sub(1), |b| compiled.block_fits(b))
     }
 
-    /// Remembers what a rule that knows the issuer lets be.
+    /// Remembers a match that an issuer-specific rule does not report.
     fn spare(&mut self, found: &Match) {
         self.spared.push((found.line_index, offsets(&found.secret)));
     }
@@ -379,7 +384,8 @@ impl<'a> Scan<'a> {
         if self.scope == Scope::All && self.is_first {
             self.is_tree_partial = !self.structural(text);
         }
-        // Bytes that are not text make the review of the file incomplete, which says more.
+        // Undecoded bytes already make the review of the file incomplete, which is the stronger
+        // result.
         if self.scope == Scope::All
             && self.is_first
             && text.undecoded.is_none()
@@ -415,13 +421,14 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Returns where a byte of the current block stands.
+    /// Returns the lexical position of a byte of the current block.
     fn place(&mut self, at: usize) -> Place {
         let (run, offset) = self.run();
         run.readings.place_at(*offset + at)
     }
 
-    /// Returns true if a match of a rule counts at a byte of the current block, by where that byte stands.
+    /// Returns true if a match of a rule counts at a byte of the current block, given the lexical
+    /// position of that byte.
     fn admits(&mut self, rule: &catalog::Rule, at: usize) -> bool {
         let (run, offset) = self.run();
         run.readings.admits(rule.place, rule.languages, *offset + at)
@@ -471,7 +478,7 @@ impl<'a> Scan<'a> {
         *self.purpose.get_or_insert_with(|| prose::purpose(path, languages))
     }
 
-    /// Returns true if the path leaves it in doubt that the rule is right about this file.
+    /// Returns true if the path casts doubt on the result of a rule in this file.
     fn in_doubt(&self, index: u16) -> bool {
         let rule = self.reporter.rules.rule(index);
         let path = self.file.path().as_bytes();
@@ -479,7 +486,8 @@ impl<'a> Scan<'a> {
             || rule.weak_paths.iter().any(|g| glob::matches(g, path))
     }
 
-    /// Reports a match, that of a secret when the block was read; ranges are bytes of the current block.
+    /// Reports a match. A secret is reported after the whole block is read. Ranges are bytes of the
+    /// current block.
     fn report(&mut self, rule: u16, line: &Range<usize>, line_index: u32, span: &Range<usize>, detail: Option<&str>) {
         if self.reporter.rules.rule(rule).secret {
             let detail = detail.is_some().then_some(ENCODED);
@@ -502,7 +510,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns what decides which of several rules reports a secret.
+    /// Returns the properties of a match that decide which of several rules reports a secret.
     fn claim(&self, hit: &Hit) -> Claim {
         let rules = self.reporter.rules;
         let (rule, columns) = (rules.rule(hit.rule), offsets(&hit.span));
@@ -543,7 +551,8 @@ impl<'a> Scan<'a> {
         self.reporter.report_index(rule, sighting);
     }
 
-    /// Returns the lines of the file that a span of a joined line covers; `None`: the lines are not joined.
+    /// Returns the lines of the file that a span of a joined line covers. `None`: the lines are not
+    /// joined.
     fn original_lines(&self, span: &Range<usize>) -> Option<LineSpan> {
         let text = self.file.text().map(|t| &t.new).filter(|t| t.is_joined())?;
         let part = &self.block.text[span.clone()];
@@ -551,7 +560,7 @@ impl<'a> Scan<'a> {
         Some(LineSpan { first, last, columns: None })
     }
 
-    /// Returns true if the origin of the value decides about a match, and is not known.
+    /// Returns true if the origin of the value decides about a match, and is unknown.
     fn is_of_unknown_origin(&mut self, rule: u16, line: &Range<usize>) -> bool {
         if !self.reporter.rules.rule(rule).judges_origin {
             return false;
@@ -560,7 +569,7 @@ impl<'a> Scan<'a> {
         !run.origins.is_outside(&(*offset + line.start..*offset + line.end))
     }
 
-    /// Looks for secrets and planted text in what the block's encoded runs say.
+    /// Searches the decoded runs of the block for secrets and planted text.
     fn decoded(&mut self, scratch: &mut Scratch) {
         let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
         let mut lines = Lines::of(text);
@@ -571,7 +580,7 @@ impl<'a> Scan<'a> {
             walk::walk(rules, &FILTER, hay, scratch, &mut inner);
             rules.team.with_filter(|f| walk::walk(rules, f, hay, scratch, &mut inner));
             let found = inner.rules;
-            // What a rule found as it stands needs no decoding.
+            // A match in the original text needs no decoding.
             if found.is_empty() || known.overlap(&run) {
                 return;
             }
@@ -582,7 +591,7 @@ impl<'a> Scan<'a> {
         });
     }
 
-    /// Looks for characters that hide something.
+    /// Reports characters that hide text.
     fn unicode(&mut self) {
         let text = self.block.text;
         let (mut counted, mut index) = (0, 0);
@@ -592,13 +601,13 @@ impl<'a> Scan<'a> {
             counted = line.start;
             lines.push((line, index));
         });
-        // A file of a known language is read by a program that takes bytes as they are. PHP stops at the end of an
-        // archive's stub.
+        // A file of a known language is read by a program that takes bytes literally. PHP stops at
+        // the end of an archive's stub.
         let is_undecoded = self.file.text().is_some_and(|t| t.undecoded.is_some());
         let is_archive = self.file.path().as_bytes().ends_with(b".phar");
         let may_be_data = !lines.is_empty() && (is_undecoded || is_archive || self.reporter.languages().is_empty());
         for (line, index) in lines {
-            // The matchers keep every character of what they look at.
+            // The matchers keep every character of the text that they read.
             for part in spans::pieces(text, &line) {
                 for sight in unicode::look(&text[part.clone()], &mut At { scan: self, line: part.clone(), index }) {
                     let Some(rule) = self.rule_of(sight.matcher) else { continue };
@@ -611,7 +620,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns the rule of a matcher that is code, if it looks at this file.
+    /// Returns the rule of a matcher that is implemented in code, if the rule applies to this file.
     fn rule_of(&mut self, matcher: Matcher) -> Option<u16> {
         let rule = catalog::RULES.iter().position(|r| r.matcher == matcher)? as u16;
         self.accepts(rule).then_some(rule)
@@ -633,7 +642,7 @@ impl<'a> Scan<'a> {
         if is_end && (memchr::memrchr(b'\n', &text[..set.end]).map_or(0, |n| n + 1) != at || self.adds(set.start)) {
             return;
         }
-        // A test of a merge tool holds conflicts in its strings.
+        // A test of a merge tool has conflicts in its strings.
         if is_test && self.place(line.start) == Place::String {
             return;
         }
@@ -643,7 +652,8 @@ impl<'a> Scan<'a> {
     /// Returns true if the change adds the line that starts at a byte of the current run.
     fn adds(&mut self, at: usize) -> bool {
         let Some(change) = self.file.text() else { return false };
-        // Blocks and runs are parts of one buffer: where they stand in memory is where they stand in the file.
+        // Blocks and runs are parts of one buffer, so their order in memory is their order in the
+        // file.
         let at = self.run().0.text.as_ptr() as usize + at;
         let added =
             self.added.get_or_insert_with(|| change.added().map(|b| b.text.as_ptr_range()).map(address).collect());
@@ -651,7 +661,7 @@ impl<'a> Scan<'a> {
         added.get(i).is_some_and(|b| b.start <= at)
     }
 
-    /// Reports text that git would not have shown.
+    /// Reports text that git would not display.
     fn hidden(&mut self, text: &'a TextChange, hidden: Hidden) {
         let has_nul = || text.added().any(|b| memchr::memchr(0, b.text).is_some());
         let (matcher, needle) = match hidden {
@@ -675,7 +685,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Hears what the rules that look through encodings find in decoded text.
+/// Collects the matches in decoded text of the rules that search encodings.
 struct Decoded<'s, 'a> {
     scan: &'s mut Scan<'a>,
     rules: Vec<u16>,
@@ -719,8 +729,9 @@ impl Surroundings for At<'_, '_> {
     }
 }
 
-/// Returns true if a rule knows the secrets of one issuer, so that what it lets be is harmless. One that only suggests
-/// knows what is harmless, and lets be what may not be.
+/// Returns true if a rule knows the secrets of one issuer, so that the matches it spares are
+/// harmless. A rule of severity suggestion does not count, because it may spare matches that are
+/// not harmless.
 fn knows_issuer(rule: &catalog::Rule) -> bool {
     rule.secret
         && rule.severity != Severity::Suggestion
@@ -728,13 +739,13 @@ fn knows_issuer(rule: &catalog::Rule) -> bool {
         && secret::overlap::knowledge(&rule.id) == secret::overlap::ISSUER
 }
 
-/// Returns where a part of a block stands, in bytes of the block: a line that carriage returns divide has several
-/// parts with equal columns.
+/// Returns the range of a part of a block, in bytes of the block. A line that carriage returns
+/// divide has several parts with equal columns.
 fn offsets(span: &Range<usize>) -> (u32, u32) {
     columns(&(0..0), span)
 }
 
-/// The columns of a part of a line, in bytes.
+/// Returns the columns of a part of a line, in bytes.
 fn columns(line: &Range<usize>, span: &Range<usize>) -> (u32, u32) {
     let column = |at: usize| u32::try_from(at - line.start).unwrap_or(u32::MAX);
     (column(span.start), column(span.end))
@@ -744,7 +755,7 @@ fn address(range: Range<*const u8>) -> Range<usize> {
     range.start as usize..range.end as usize
 }
 
-/// The line, or of a long one what stands around the match.
+/// Returns the line, or the surroundings of the match if the line is long.
 fn quoted(line: &Range<usize>, span: &Range<usize>) -> Range<usize> {
     if line.len() <= 2 * QUOTE_SIDE + 100 {
         return line.clone();

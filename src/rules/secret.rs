@@ -1,8 +1,8 @@
-//! What tells a secret from something that only looks like one: the checks that secret rules name.
+//! Checks of rules for secrets, which distinguish a secret from text that only resembles one.
 //!
-//! A rule's pattern finds the shape; a check decides whether the text is live. Checks are pure, look at one
-//! line and at what follows it, and answer in linear time. They know formats (checksums, encoded payloads),
-//! placeholders, and the names that people give to passwords; they know no rule.
+//! A rule's pattern finds the form, and a check decides whether the text is a live secret. Checks
+//! are pure, read one line and the text after it, and take linear time. They know formats
+//! (checksums, encoded payloads), placeholders, and the usual names of passwords, but no rules.
 
 mod assignment;
 pub(crate) mod checksum;
@@ -19,23 +19,24 @@ mod written;
 
 use super::role;
 
-/// What the pattern of a secret rule matched, where it stands.
+/// The match of the pattern of a rule for secrets, with its context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<'a> {
     /// The text of the group `secret`, or of the whole match.
     pub(crate) secret: &'a [u8],
-    /// The line it stands in, without its line end; of a long line, the part around the secret.
+    /// The line of the secret, without its line end. Of a long line, the part around the secret.
     pub(crate) line: &'a [u8],
-    /// Where the secret starts in the line, in bytes.
+    /// Offset of the secret in the line, in bytes.
     pub(crate) at: usize,
-    /// The text that follows `line`, as far as it is known. Starts with the line end, if `line` is a whole line.
+    /// The known text after `line`. It starts with the line end if `line` is a whole line.
     pub(crate) after: &'a [u8],
-    /// The path of the file, as git gives it.
+    /// The path of the file, in git's form.
     pub(crate) path: &'a [u8],
 }
 
 impl<'a> Candidate<'a> {
-    /// Returns the secret as text. Secrets are ASCII; what is not UTF-8 is none.
+    /// Returns the secret as text. `None`: it is not UTF-8, so it is not a secret, because secrets
+    /// are ASCII.
     fn text(&self) -> Option<&'a str> {
         std::str::from_utf8(self.secret).ok()
     }
@@ -54,25 +55,25 @@ impl<'a> Candidate<'a> {
 /// A check by its name.
 type Check = fn(&Candidate<'_>) -> bool;
 
-/// Every check that a rule may name, `entropy:N` apart.
+/// Every check that a rule may name, except `entropy:N`.
 pub(crate) const CHECKS: &[(&str, Check)] = &[
-    // The text is made by a generator, not typed as an example.
+    // A generator made the text, and it was not typed as an example.
     ("random", |c| c.text().is_some_and(shape::is_random)),
     ("not-placeholder", |c| c.text().is_some_and(|s| !words::is_placeholder(s))),
     ("letters-and-digits", |c| c.text().is_some_and(shape::has_letters_and_digits)),
     ("not-uuid", |c| c.text().is_some_and(|s| !shape::is_uuid(s))),
-    // A person would type it as a password, and not as a stand-in for one.
+    // A person would type it as a password, and not as a placeholder for one.
     ("password", |c| c.text().is_some_and(|s| assignment::is_password(s, assignment::Bar::Normal))),
-    // The value is assigned to a name that says what it is, in a form the file's language has.
+    // The value is assigned to a name of a secret, in a form of the file's language.
     ("assigned-quoted", assignment::quoted),
     ("assigned-bare", assignment::bare),
     ("assigned-token", assignment::token),
     ("not-manual", assignment::outside_manuals),
     ("not-shown", assignment::outside_doc_comments),
-    // A name in code is as long as a token and as varied, but made of words.
+    // A name in code can be as long and varied as a token, but consists of words.
     ("not-words", |c| c.text().is_some_and(|s| shape::wordiness(s) < 0.6)),
     ("url-password", assignment::url_password),
-    // Formats that prove themselves.
+    // Formats with a proof of their validity.
     ("crc32-base62", |c| checksum::crc32_base62(c.secret)),
     ("grafana-crc32", |c| checksum::grafana(c.secret)),
     ("aws-account", |c| checksum::aws_account(c.secret)),
@@ -80,10 +81,10 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("base58check", |c| checksum::base58check(c.secret)),
     ("stellar-crc16", |c| checksum::stellar(c.secret)),
     ("wireguard-clamp", |c| checksum::wireguard(c.secret)),
-    // Encoded payloads that can be read.
+    // Encoded payloads with readable content.
     ("private-key-body", |c| encoded::private_key_body(c) || key::parses(c)),
     ("private-key-parses", key::parses),
-    // It looks like a key, and no program would load it.
+    // It has the form of a key, but no program would load it.
     ("private-key-unparsed", |c| encoded::private_key_body(c) && !key::parses(c)),
     ("in-tests", |c| role::is_test_path(c.path)),
     ("in-tests-or-documentation", |c| role::is_test_path(c.path) || role::is_documentation(c.path)),
@@ -97,12 +98,14 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("kubernetes-value", encoded::kubernetes_value),
 ];
 
-/// Returns true if the check is about what follows the header of a private key. The header itself is public.
+/// Returns true if the check is about the text after the header of a private key. The header itself
+/// is public.
 pub(crate) fn is_for_key_headers(check: &str) -> bool {
     check.starts_with("private-key-")
 }
 
-/// Returns true if the check is about values that people choose, or whose first characters are secret too.
+/// Returns true if the check is about values that people choose, or whose first characters are also
+/// secret.
 pub(crate) fn is_for_passwords(check: &str) -> bool {
     [
         "password",
@@ -117,9 +120,9 @@ pub(crate) fn is_for_passwords(check: &str) -> bool {
     .contains(&check)
 }
 
-/// Runs the check of that name; `None` when there is none.
+/// Runs the check with a name. `None`: there is none.
 ///
-/// `entropy:N` asks for at least N bits a character, N being a decimal number.
+/// `entropy:N` requires at least N bits for each character. N is a decimal number.
 pub(crate) fn check(name: &str, candidate: &Candidate<'_>) -> Option<bool> {
     if let Some(bits) = name.strip_prefix("entropy:") {
         let bits: f32 = bits.parse().ok()?;
@@ -165,7 +168,7 @@ mod tests {
                 }
             }
         }
-        // A random text may hold a word or a run by chance.
+        // A random text may contain a word or a run by chance.
         assert!(missed.len() * 200 <= tried, "{} of {tried} missed:\n{}", missed.len(), missed.join("\n"));
     }
 

@@ -1,7 +1,8 @@
 //! The block of a configuration that a line belongs to: a pair of braces, or a mapping of YAML.
 //!
-//! Rules that judge one setting by its neighbours search this text. It has no comments, no empty lines and no
-//! indentation, and its lines end with `\n`, so that the layout of a file changes no answer.
+//! Rules that judge one setting by its neighbours search this text. It has no comments, no empty
+//! lines and no indentation, and its lines end with `\n`, so that the layout of a file does not
+//! affect results.
 
 use super::MARK;
 use super::language::Languages;
@@ -9,10 +10,11 @@ use super::lexer::Readings;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Braces and lines of YAML nested deeper than this are text of the block at this depth: each level is searched on its own, so the work
+/// Braces and lines of YAML that are nested deeper than this belong to the block at this depth.
+/// Each level is searched separately, so the work on a file is at most this many times its length.
 /// on a file is at most this many times its length.
 const DEPTH: usize = 32;
-/// The most bytes of the text that names a pair of braces.
+/// Bytes of the text that names a pair of braces, at most.
 const NAME: usize = 256;
 
 /// The text of a file without comments and layout, and its blocks.
@@ -22,14 +24,14 @@ pub(super) struct Outline {
     lines: Vec<Line>,
     /// YAML: the lines between documents.
     marks: Vec<usize>,
-    /// The pieces of the file that were kept, in order: where each starts in the file and in `text`.
+    /// The kept parts of the file, in order: their offsets in the file and in `text`.
     pieces: Vec<(usize, usize)>,
     blocks: Blocks,
-    /// Answers by rule and block.
+    /// Results by rule and block.
     answers: HashMap<(u16, usize, usize), bool>,
 }
 
-/// A line of the outline: where it starts, and the column of its first byte in the file.
+/// A line of the outline: its offset, and the column of its first byte in the file.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     start: usize,
@@ -48,15 +50,16 @@ struct Braces {
     /// The text that names it, such as `location /files` or the key of the list that it is an item of.
     name: Range<usize>,
     open: usize,
-    /// Behind the closing brace.
+    /// Offset after the closing brace.
     close: usize,
     parent: Option<usize>,
 }
 
-/// A line of YAML in the tree that indentation makes.
+/// A line of YAML in the tree of indentation.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// Twice the column, and one more for an item of a list: its parent may stand in the same column.
+    /// Twice the column, plus one for an item of a list, because its parent may be in the same
+    /// column.
     depth: usize,
     /// The line above with less depth.
     parent: Option<usize>,
@@ -74,7 +77,8 @@ struct Section {
 }
 
 impl Outline {
-    /// Reads a text. `languages` are those of the rule, which decide what a comment is; `of_file` those of the file.
+    /// Reads a text. `languages`: languages of the rule, which determine comments. `of_file`:
+    /// languages of the file.
     pub(super) fn new(text: &[u8], readings: &mut Readings<'_>, languages: Languages, of_file: Languages) -> Self {
         let mut out = Self {
             text: Vec::with_capacity(text.len()),
@@ -96,7 +100,7 @@ impl Outline {
         out
     }
 
-    /// Adds what a line of the file has besides comments and blanks at its ends.
+    /// Adds a line of the file without comments and blanks at its ends.
     fn line(
         &mut self,
         text: &[u8],
@@ -142,7 +146,7 @@ impl Outline {
         }
     }
 
-    /// Makes the tree of lines by indentation. `---` and `...` end a document.
+    /// Returns the tree of lines by indentation. `---` and `...` end a document.
     fn nodes(&mut self) -> Vec<Node> {
         let mut nodes: Vec<Node> = Vec::with_capacity(self.lines.len());
         let mut open: Vec<usize> = Vec::new();
@@ -160,7 +164,8 @@ impl Outline {
         nodes
     }
 
-    /// Returns true if the block around a byte of the file fits, by an answer that is computed once for each block.
+    /// Returns true if the block around a byte of the file fits. The result is computed once for
+    /// each block.
     pub(super) fn fits(&mut self, rule: u16, at: usize, fits: impl FnOnce(&[u8]) -> bool) -> bool {
         let at = self.place_of(at);
         let section = self.section(at);
@@ -176,7 +181,7 @@ impl Outline {
         answer
     }
 
-    /// Returns where a byte of the file stands in the outline's text.
+    /// Returns the offset of a byte of the file in the outline's text.
     fn place_of(&self, at: usize) -> usize {
         let i = self.pieces.partition_point(|(origin, _)| *origin <= at);
         let Some((origin, start)) = i.checked_sub(1).and_then(|i| self.pieces.get(i)) else { return 0 };
@@ -184,7 +189,8 @@ impl Outline {
         (start + (at - origin)).min(next.saturating_sub(1))
     }
 
-    /// Returns the text that names a pair of braces. The content of a `dynamic` block of Terraform has the name of that.
+    /// Returns the text that names a pair of braces. The content of a `dynamic` block of Terraform
+    /// has the name of that block.
     fn name_of(&self, all: &[Braces], i: usize) -> Range<usize> {
         let outer = all[i].parent.filter(|_| self.text[all[i].name.clone()].trim_ascii() == b"content");
         all[outer.unwrap_or(i)].name.clone()
@@ -223,7 +229,7 @@ impl Outline {
         let Some(node) = nodes.get(line) else { return Section { header: 0..0, body: 0..self.text.len() } };
         let is_item = node.depth % 2 == 1;
         let item = if is_item { Some(line) } else { node.parent.filter(|p| nodes[*p].depth % 2 == 1) };
-        // The first key of an item stands on the line of its dash.
+        // The first key of an item is on the line of its dash.
         let item = item.filter(|i| *i == line || self.content(*i) == self.lines[line].indent);
         let (parent, lines) = match (item, node.parent) {
             (Some(item), _) => (nodes[item].parent, item..nodes[item].end),
@@ -234,15 +240,15 @@ impl Outline {
         Section { header, body: self.text_of(&lines) }
     }
 
-    /// Returns the line behind the mapping that a line names. The first key of an item names only what is deeper than the
-    /// keys of the item.
+    /// Returns the line after the mapping that a line names. The first key of an item names only
+    /// lines that are deeper than the keys of the item.
     fn end_of(&self, nodes: &[Node], parent: usize) -> usize {
         let Node { depth, end, .. } = nodes[parent];
         let keys = if depth % 2 == 1 { self.content(parent) } else { 0 };
         (parent + 1..end).find(|line| self.lines[*line].indent <= keys && keys > 0).unwrap_or(end)
     }
 
-    /// Returns the column of the content behind the dash of an item.
+    /// Returns the column of the content after the dash of an item.
     fn content(&self, line: usize) -> usize {
         self.lines[line].indent + dash(&self.text[self.lines[line].start..])
     }
@@ -269,24 +275,25 @@ fn dash(line: &[u8]) -> usize {
     }
 }
 
-/// Returns true for a `#` outside of quotes that starts a word: in files whose language is not known, a comment.
+/// Returns true for a `#` outside of quotes that starts a word: a comment in files of unknown
+/// language.
 fn opens_comment(text: &[u8], line: &Range<usize>, at: usize, is_quoted: Option<u8>) -> bool {
     text[at] == b'#' && is_quoted.is_none() && (at == line.start || text[at - 1].is_ascii_whitespace())
 }
 
-/// The braces that are open while a text is read.
+/// The open braces while a text is read.
 #[derive(Debug, Default)]
 struct Stack {
     all: Vec<Braces>,
     open: Vec<usize>,
-    /// Braces that are open beyond [`DEPTH`].
+    /// Number of open braces deeper than [`DEPTH`].
     deeper: usize,
-    /// The pair that was closed last.
+    /// The pair that was closed most recently.
     closed: Option<usize>,
 }
 
 impl Stack {
-    /// Notices a brace behind the text that was read so far.
+    /// Handles a brace after the text that was read so far.
     fn take(&mut self, brace: u8, text: &[u8]) {
         let at = text.len();
         match brace {
@@ -307,7 +314,8 @@ impl Stack {
         }
     }
 
-    /// Returns the text that names a pair which opens behind `text`. Items of a list have the name of the list.
+    /// Returns the text that names a pair which opens after `text`. Items of a list have the name
+    /// of the list.
     fn name(&self, text: &[u8]) -> Range<usize> {
         let is_opener = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'[' | b'(');
         let mut end = text.len() - text.iter().rev().take_while(|b| is_opener(b)).count();
@@ -326,7 +334,7 @@ impl Stack {
         start + blanks..end.max(start + blanks)
     }
 
-    /// Returns all pairs; those without an end go to the end of the text.
+    /// Returns all pairs. A pair without an end reaches the end of the text.
     fn finish(mut self, length: usize) -> Vec<Braces> {
         for last in self.open {
             self.all[last].close = length;

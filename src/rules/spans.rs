@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-/// Bytes of a long line that are handled at once.
+/// Bytes of a long line that are processed at once.
 const PIECE: usize = 64 << 10;
-/// Bytes that two pieces share, so that nothing short is cut.
+/// Bytes that two pieces share, so that no short text is split.
 const SHARED: usize = 256;
 
-/// Cuts a line into pieces that share some bytes and start and end between characters; one piece where it is short.
+/// Splits a line into pieces that share some bytes and start and end between characters. A short
+/// line is one piece.
 pub(super) fn pieces(text: &[u8], line: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let end_of_line = line.end;
     let boundary = move |at: usize| (at..at + 4).find(|i| text.get(*i).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(at);
@@ -34,9 +35,9 @@ impl<'t> Lines<'t> {
         Self { text, line: 0..memchr::memchr(b'\n', text).unwrap_or(text.len()), index: 0 }
     }
 
-    /// Returns the lines that hold a range, as one, and the number of lines before them.
+    /// Returns the lines that contain a range, as one range, and the number of lines before them.
     pub(super) fn around(&mut self, range: &Range<usize>) -> (Range<usize>, u32) {
-        // The words come after the runs: two passes over the text.
+        // Words are decoded after runs, so the text is read twice.
         if range.start < self.line.start {
             *self = Self::of(self.text);
         }

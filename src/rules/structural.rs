@@ -1,4 +1,4 @@
-//! Structural rules: ast-grep's YAML, matched on the syntax tree. Those of a team, and those of the catalogue.
+//! Structural rules of a team and of the catalogue: ast-grep's YAML, matched on the syntax tree.
 //!
 //! The libraries of ast-grep parse a rule and match it (<https://ast-grep.github.io/reference/yaml.html>). `scan/structural`
 //! decides which rules check a file, and which matches are findings.
@@ -21,15 +21,17 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Matches of one rule in one file that are read.
+/// Matches of one rule in one file that are read, at most.
 const MAX_MATCHES: usize = 1000;
-/// Nodes below this depth are not matched. Written code stays below 200.
+/// Nodes below this depth are not matched. Code that people write is less than 200 deep.
 const MAX_DEPTH: usize = 1000;
-/// Nodes that the rules of one file may visit, as an upper bound: see [`Work`]. Rules that search the whole subtree of a node
-/// would take quadratic time in deeply nested code without it. A release build takes about a second for them.
+/// Nodes that the rules of one file may visit, as an upper bound: see [`Work`]. Without it, rules
+/// that search the whole subtree of a node would take quadratic time in deeply nested code. A
+/// release build takes about a second for them.
 const MAX_WORK: usize = 20_000_000;
-/// The longest time for a file. A rule that searches below a node that it found above or beside another one takes more time
-/// than its work says. Usual files take milliseconds. A build without optimization is more than ten times slower.
+/// Time for a file, at most. A rule that searches below a node that it found above or among the
+/// siblings of another takes more time than its work shows. Usual files take milliseconds. A build
+/// without optimization is more than ten times slower.
 const TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 2 });
 /// The kinds of the root of a tree, and of types and their bodies. A built-in rule that names one can search code that is unchanged.
 const SURROUNDINGS: &[&str] = &[
@@ -50,24 +52,25 @@ const SURROUNDINGS: &[&str] = &[
     "interface_body",
     "enum_body",
 ];
-/// The key of a rule that searches beyond the nodes next to a node.
+/// The key of a rule that searches further than the adjacent nodes.
 const STOP_BY: &str = "stopBy";
-/// Units of work for a match that searches only the nodes next to a node, and bytes of its text for one more.
+/// Units of work for a match that searches only the adjacent nodes, and bytes of its text for each
+/// further unit.
 const SHALLOW_WORK: usize = 8;
 const BYTES_PER_WORK: usize = 64;
 
 type Matched<'t> = NodeMatch<'t, StrDoc<TreeLanguage>>;
 
-/// A structural rule that can be matched.
+/// A compiled structural rule.
 pub(super) struct StructuralRule {
     config: RuleConfig<TreeLanguage>,
-    /// By kind of nodes, whether it can match; `None`: every kind can.
+    /// By kind of node: true if the rule can match it. `None`: the rule can match every kind.
     kinds: Option<Box<[bool]>>,
-    /// The rule is built-in: it matches only code without syntax errors.
+    /// True if the rule is built-in, so that it matches only code without syntax errors.
     is_built_in: bool,
-    /// The rule searches all nodes below, above or beside a node.
+    /// True if the rule searches all descendants, ancestors or siblings of a node.
     is_deep: bool,
-    /// The rule searches the whole file for what a match needs.
+    /// True if the rule searches the whole file for the context of a match.
     needs_file: bool,
 }
 
@@ -80,7 +83,7 @@ impl fmt::Debug for StructuralRule {
 /// A text with its syntax tree.
 pub(super) struct Parsed {
     tree: AstGrep<StrDoc<TreeLanguage>>,
-    /// The text is a whole file. The start of a part can be inside of anything.
+    /// True if the text is a whole file. A part can start inside of any construct.
     is_whole: bool,
 }
 
@@ -95,8 +98,9 @@ pub(super) struct StructuralMatch {
     pub(super) fix: Option<(Range<usize>, String)>,
 }
 
-/// The work that is left for a file. A match of a rule with a node costs about as many units as it can visit nodes. Those are all
-/// below the node, above it and beside it, if the rule has `stopBy`.
+/// The remaining work for a file. A match of a rule with a node costs about as many units as the
+/// number of nodes that it can visit. If the rule has `stopBy`, these are all descendants,
+/// ancestors and siblings of the node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     left: usize,
@@ -113,7 +117,7 @@ impl Work {
         self.left == 0
     }
 
-    /// Returns false if less work is left.
+    /// Subtracts work. Returns false if less work remains.
     fn spend(&mut self, work: usize) -> bool {
         self.left = if Instant::now() < self.end { self.left.saturating_sub(work) } else { 0 };
         self.left > 0
@@ -124,9 +128,9 @@ impl Work {
 #[derive(Clone, Copy)]
 struct Visited<'t> {
     node: tree_sitter::Node<'t>,
-    /// It is in a part of the text that the grammar cannot read.
+    /// True if the node is in a part of the text that the grammar cannot read.
     is_broken: bool,
-    /// Nodes above it, and beside it.
+    /// Number of ancestors and siblings.
     around: usize,
 }
 
@@ -151,8 +155,8 @@ impl Parsed {
         Parse::new(self.tree.lang().grammar(), text.as_bytes(), tree)
     }
 
-    /// Returns the matches of each rule in order of their starts. `near`: ranges of bytes in order; only nodes that touch one
-    /// are matched.
+    /// Returns the matches of each rule in order of their starts. `near`: ranges of bytes in order.
+    /// Only nodes that touch one of them are matched.
     pub(super) fn find(
         &self,
         rules: &[&StructuralRule],
@@ -161,7 +165,8 @@ impl Parsed {
     ) -> Vec<Vec<StructuralMatch>> {
         let mut out = vec![Vec::new(); rules.len()];
         let mut cursor = self.tree.root().get_inner_node().walk();
-        // For each node above the current one: its children, and whether it is in a broken part.
+        // For each ancestor of the current node: the number of its children, and true if it is in a
+        // broken part.
         let mut above: Vec<(usize, bool)> = Vec::new();
         loop {
             let node = cursor.node();
@@ -207,20 +212,19 @@ fn rule_names(yaml: &str, kind: &str) -> bool {
     yaml.match_indices("kind: ").any(|(at, key)| yaml[at + key.len()..].strip_prefix(kind).is_some_and(is_end))
 }
 
-/// Returns true if a range touches one of several, which are in order.
+/// Returns true if a range touches one of several ranges, which are in order.
 fn touches(ranges: &[Range<usize>], one: &Range<usize>) -> bool {
     let first = ranges.partition_point(|r| r.end < one.start);
     ranges.get(first).is_some_and(|r| r.start <= one.end)
 }
 
 impl StructuralRule {
-    /// Compiles a rule of a team.
+    /// Compiles a rule of a team. `text`: the text of the rule.
     ///
     /// # Errors
     ///
-    /// A lower-case text with the cause: a pattern that does not parse, an unknown kind of nodes, an undefined variable.
-    ///
-    /// `text`: the rule as it is written.
+    /// A lower-case text with the cause: a pattern that does not parse, an unknown kind of nodes,
+    /// an undefined variable.
     pub(super) fn new(config: SerializableRuleConfig<TreeLanguage>, text: &str) -> Result<Self, String> {
         let config = RuleConfig::try_from(config, &GlobalRules::default()).map_err(|e| causes(&e))?;
         let kinds = config.matcher.potential_kinds().map(|kinds| {
@@ -244,7 +248,8 @@ impl StructuralRule {
         Ok(Self { is_built_in: true, needs_file, ..rule })
     }
 
-    /// Returns true if the rule may need unchanged parts of the file that are away from the changed lines.
+    /// Returns true if the rule may need unchanged parts of the file that are distant from the
+    /// changed lines.
     pub(super) fn needs_file(&self) -> bool {
         self.needs_file
     }
@@ -282,7 +287,7 @@ impl StructuralRule {
 /// A rule of the catalogue for each language that it names.
 type ByLanguage = Vec<(TreeLanguage, OnceLock<Option<StructuralRule>>)>;
 
-/// The structural rules of the catalogue, as far as they were needed.
+/// The structural rules of the catalogue, compiled on first use.
 static CATALOGUE: [OnceLock<ByLanguage>; catalog::RULES.len()] = [const { OnceLock::new() }; catalog::RULES.len()];
 
 /// Returns a rule of the catalogue for a language. `None`: it is not a structural rule, or does not name the language.
@@ -298,7 +303,7 @@ pub(super) fn of_catalogue(index: u16, language: TreeLanguage) -> Option<&'stati
 /// Returns an error and its causes on one line, in lower case as fragments of error messages are.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut texts = Vec::new();
-    // The outermost error only says which file has the cause.
+    // The outermost error states only the file that has the cause.
     let mut next = error.source().or(Some(error));
     while let Some(e) = next {
         let text = e.to_string();

@@ -1,7 +1,7 @@
 //! Suppressing comments: `claude-reviewer: ignore[rule-id] reason`, on the line of a finding or on the line above.
 //!
-//! A comment that exists at the base was written for the text that it stood beside there. It covers those lines as
-//! long as nothing but their white space changes; a new or changed line below it is reported.
+//! A comment that exists at the base was written for the lines that it covered there. It covers
+//! those lines while only their white space changes. A new or changed line below it is reported.
 
 use super::catalog::{Matcher, RULES};
 use super::language::Languages;
@@ -13,19 +13,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 const OPEN: &[u8] = b"claude-reviewer: ignore[";
-/// The most bytes of ids and reason. What follows is not read: an ID there suppresses nothing.
+/// Bytes of IDs and reason, at most. The text after them is not read: an ID there suppresses
+/// nothing.
 const LENGTH_MAX: usize = 600;
-/// The most remarks about the comments of one file that are listed.
+/// Remarks about the comments of one file that are listed, at most.
 const REMARKS_MAX: usize = 50;
 
 /// A comment as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Directive {
     line: LineNo,
-    /// The IDs as they are written, joined by commas: a megabyte of comments holds hundreds of thousands.
+    /// The IDs in the notation of the comment, joined by commas. A megabyte of comments can have
+    /// hundreds of thousands.
     written_ids: String,
     reason: String,
-    /// The change adds it.
+    /// True if the change adds the comment.
     added: bool,
 }
 
@@ -47,7 +49,8 @@ pub(super) struct Sought<'a> {
 pub(super) enum Counting {
     /// Every comment, for any line: one commit of several outside of gate mode.
     All,
-    /// Comments that the change adds, for any line; those of the base, for the lines that they covered there.
+    /// Comments that the change adds, for any line, and comments of the base, for the lines that
+    /// they covered there.
     Net,
     /// Comments of the base, for the lines that they covered there.
     Base,
@@ -62,7 +65,7 @@ pub(super) struct Directives {
 }
 
 impl Directives {
-    /// Returns what suppresses a finding.
+    /// Returns the comment that suppresses a finding.
     pub(super) fn find(
         &mut self,
         text: &TextChange,
@@ -89,17 +92,18 @@ impl Directives {
     }
 }
 
-/// The comments of a file by the rules that they name: a megabyte of comments is searched once, not for each finding.
+/// The comments of a file by the rules that they name, so that a megabyte of comments is searched
+/// once and not for each finding.
 #[derive(Debug)]
 struct Index {
     all: Vec<Directive>,
-    /// By ID of a rule: the comments with a reason that name it, in the order of their lines. Of equal ones on one
-    /// line, the first.
+    /// By ID of a rule: the comments with a reason that name it, in the order of their lines. Of
+    /// equal comments on one line, only the first.
     by_rule: HashMap<String, Vec<usize>>,
 }
 
 impl Index {
-    /// Takes the comments of a file, in the order of their lines.
+    /// Indexes the comments of a file, in the order of their lines.
     fn of(all: Vec<Directive>) -> Self {
         let mut by_rule: HashMap<String, Vec<usize>> = HashMap::new();
         for (i, d) in all.iter().enumerate().filter(|(_, d)| !d.reason.is_empty()) {
@@ -117,7 +121,7 @@ impl Index {
         Self { all, by_rule }
     }
 
-    /// Returns the comments that let findings of a rule on these lines through, if they count.
+    /// Returns the comments that suppress findings of a rule on these lines, if they count.
     fn about<'a>(&'a self, rule: &str, lines: LineSpan) -> impl Iterator<Item = &'a Directive> {
         let known = self.by_rule.get(rule).map_or(&[][..], Vec::as_slice);
         let from = known.partition_point(|i| self.all[*i].line.plus(1) < lines.first);
@@ -133,7 +137,8 @@ fn reaches(line: u32, first: u32, last: u32) -> bool {
 /// The lines of the new side that exist on the old side, or differ from a line there in white space only.
 #[derive(Debug, Default)]
 struct KeptLines {
-    /// Runs of kept lines by the number of their first new line: the number of their first old line, and how many.
+    /// Runs of kept lines by the number of their first new line: the number of their first old
+    /// line, and the number of lines.
     runs: BTreeMap<u32, (u32, u32)>,
 }
 
@@ -143,7 +148,7 @@ impl KeptLines {
         let mut kept = Self::default();
         match (text.old.whole(), text.new.whole()) {
             (Some(old), Some(new)) => kept.compare(old, new, 1, 1),
-            // Of a patch, the unchanged lines are known, and each edit is compared by itself.
+            // In a patch, only the unchanged lines are known, and each edit is compared separately.
             _ => {
                 for hunk in &text.hunks {
                     let (mut old, mut new) = (hunk.old.start, hunk.new.start);
@@ -162,7 +167,7 @@ impl KeptLines {
         kept
     }
 
-    /// Adds the lines that two texts, which start at these line numbers, have in common.
+    /// Adds the common lines of two texts that start at these line numbers.
     fn compare(&mut self, old: &[u8], new: &[u8], old_first: u32, new_first: u32) {
         let (old, new) = (fold(old), fold(new));
         let (mut old_at, mut new_at) = (0, 0);
@@ -179,14 +184,14 @@ impl KeptLines {
         }
     }
 
-    /// Returns the number that a line of the new side has on the old side.
+    /// Returns the old number of a line of the new side.
     fn old_line(&self, line: LineNo) -> Option<u32> {
         let (first, (old, count)) = self.runs.range(..=line.get()).next_back()?;
         let ahead = line.get() - first;
         (ahead < *count).then_some(old.saturating_add(ahead))
     }
 
-    /// Returns true if a comment reaches these lines on the old side too.
+    /// Returns true if a comment also reaches these lines on the old side.
     fn covers(&self, comment: LineNo, lines: LineSpan) -> bool {
         let old_line = |n: u32| LineNo::new(n).and_then(|n| self.old_line(n));
         let (first, last) = (lines.first.get(), lines.last.get());
@@ -198,10 +203,11 @@ impl KeptLines {
     }
 }
 
-/// Returns a text in which lines that differ in white space only are equal; each ends with `\n`.
+/// Returns a text in which lines that differ only in white space are equal. Each line ends with
+/// `\n`.
 ///
-/// White space counts inside of quotes, and where it separates two words or the signs that a shell reads as part of
-/// a word: `rm -rf / tmp` is not `rm -rf /tmp`.
+/// White space counts inside of quotes, and where it separates two words or the characters that a
+/// shell reads as part of a word: `rm -rf / tmp` is not `rm -rf /tmp`.
 fn fold(text: &[u8]) -> Vec<u8> {
     const JOINED: &[u8] = b",;=(){}[]+<>|&?:";
     let mut out = Vec::with_capacity(text.len() + 1);
@@ -235,7 +241,8 @@ fn fold(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Says which comments of the base do not suppress a finding because its lines are new or changed.
+/// Adds a remark for each comment of the base that does not suppress a finding because its lines
+/// are new or changed.
 pub(super) fn passed_by(file: &FileChange, findings: &[Finding], out: &mut Vec<Remark>) {
     let mut standing = findings.iter().filter(|f| f.suppressed.is_none()).peekable();
     let Some(text) = file.text().filter(|_| standing.peek().is_some()) else { return };
@@ -259,7 +266,7 @@ pub(super) fn passed_by(file: &FileChange, findings: &[Finding], out: &mut Vec<R
     }
 }
 
-/// Remarks about the comments of one file: the first are listed, the others counted.
+/// Remarks about the comments of one file. The first are listed, and the others are counted.
 struct Remarks<'o> {
     out: &'o mut Vec<Remark>,
     count: usize,
@@ -289,7 +296,7 @@ impl Drop for Remarks<'_> {
     }
 }
 
-/// Says what is wrong with the suppressions that a change adds.
+/// Adds remarks about the errors in suppressions that a change adds.
 pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>) {
     let Some(text) = file.text() else { return };
     if !text.added().any(|b| memchr::memmem::find(b.text, OPEN).is_some()) {
@@ -305,7 +312,8 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
             out.push(d.line, || "a suppression names no rule: write `ignore[rule-id] reason`".to_owned());
         }
         for id in d.ids().filter(|id| !known.contains(id) && !is_claim(id)) {
-            // The search for a similar ID compares with every rule, so only what is listed pays for it.
+            // The search for a similar ID compares with every rule, so it runs only for listed
+            // remarks.
             out.push(d.line, || {
                 let near = rules.nearest(id).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
                 format!("a suppression names the unknown rule {id:?}{near}")
@@ -325,9 +333,9 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
     }
 }
 
-/// Returns the comment that suppresses findings of a rule, ready to be put on a line of its own above the finding.
-/// `None` if no comment can: the rule finds secrets or judges the change instead of a line, or the file has no known
-/// comment syntax.
+/// Returns the comment that suppresses findings of a rule, to be placed on its own line above the
+/// finding. `None`: no comment can suppress them, because the rule finds secrets or judges the
+/// change instead of a line, or the file has no known comment syntax.
 pub(crate) fn comment(id: &str, path: &RepoPath) -> Option<String> {
     let rule = RULES.iter().find(|r| r.id == id);
     let is_name = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
@@ -338,12 +346,12 @@ pub(crate) fn comment(id: &str, path: &RepoPath) -> Option<String> {
     Some(format!("{open} claude-reviewer: ignore[{id}] reason {close}").trim_end().to_owned())
 }
 
-/// Returns true if an id is that of a model's findings.
+/// Returns true if an ID is that of a model's findings.
 fn is_claim(id: &str) -> bool {
     id.strip_prefix("ai-").is_some_and(|c| Category::parse(c).is_some())
 }
 
-/// Returns what suppresses a model's finding of that id on these lines.
+/// Returns the comment that suppresses a model's finding with an ID on these lines.
 pub(super) fn of_claim(file: &FileChange, id: &str, lines: LineSpan, counting: Counting) -> Option<Suppression> {
     let text = file.text()?;
     let start = text.new.line(LineNo::FIRST).unwrap_or_default();
@@ -351,14 +359,14 @@ pub(super) fn of_claim(file: &FileChange, id: &str, lines: LineSpan, counting: C
     Directives::default().find(text, languages, Sought { rule: id, lines }, counting)
 }
 
-/// Reads every directive of the new side that stands in a comment.
+/// Reads every directive in a comment of the new side.
 fn read(text: &TextChange, languages: Languages) -> Vec<Directive> {
     let mut out: Vec<Directive> = Vec::new();
     let mut done: Option<*const u8> = None;
     let blocks: Vec<_> = text.added().collect();
     let added: Vec<Range<u32>> = blocks.iter().map(numbers).collect();
     for block in &blocks {
-        // A run holds one block or several: a whole file is one run.
+        // A run contains one or more blocks. A whole file is one run.
         let Some((run, offset)) = text.new.around(block.text) else { continue };
         if done == Some(run.as_ptr()) {
             continue;
@@ -385,7 +393,7 @@ fn numbers(block: &Block<'_>) -> Range<u32> {
     block.first.get()..block.first.get().saturating_add(count)
 }
 
-/// Returns true if one of the ranges, which are in order, holds the number of a line.
+/// Returns true if one of the ranges, which are in order, contains the number of a line.
 fn is_added(added: &[Range<u32>], line: LineNo) -> bool {
     let range = added.partition_point(|r| r.start <= line.get()).checked_sub(1).map(|i| &added[i]);
     range.is_some_and(|r| r.contains(&line.get()))
@@ -395,7 +403,7 @@ fn newlines(text: &[u8]) -> u32 {
     memchr::memchr_iter(b'\n', text).count() as u32
 }
 
-/// Parses what follows the opening bracket.
+/// Parses the text after the opening bracket.
 fn parse(rest: &[u8], line: LineNo, added: bool) -> Directive {
     let rest = rest.split(|b| *b == b'\n').next().unwrap_or_default();
     let rest = String::from_utf8_lossy(&rest[..rest.len().min(LENGTH_MAX)]);

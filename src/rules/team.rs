@@ -25,17 +25,18 @@ use std::sync::OnceLock;
 #[derive(Debug, Default)]
 pub(super) struct Team {
     pub(super) rules: Vec<Rule>,
-    /// The same rules as their files state them.
+    /// The same rules in the form of their files.
     pub(super) written: Vec<Written>,
     pub(super) compiled: Vec<OnceLock<Option<Compiled>>>,
-    /// The structural ones among the rules, by their position.
+    /// The structural rules, with their positions among the rules.
     pub(super) structural: Vec<(usize, StructuralRule)>,
     tables: Option<Tables>,
     literals: Vec<Vec<u8>>,
     users: Vec<Vec<u16>>,
 }
 
-/// Bounds, because a rule file belongs to the project and not to the operator: bytes of one pattern, number of rules.
+/// Limits, because a rule file belongs to the project and not to the operator: bytes of one
+/// pattern, number of rules.
 const PATTERN_MAX: usize = 4096;
 const RULES_MAX: usize = 2000;
 
@@ -66,7 +67,7 @@ impl Team {
         Ok(team)
     }
 
-    /// Makes the engine's rule of a written one, or returns all its faults.
+    /// Returns the engine's rule for a written one, or all its errors.
     fn check(&self, written: &Written, is_structural: bool) -> std::result::Result<Rule, Vec<Fault>> {
         let rule = &written.rule;
         let mut faults = rule.faults();
@@ -84,7 +85,7 @@ impl Team {
         if self.rules.len() == RULES_MAX {
             faults.push(Fault::new("id", format!("exceeds the limit of {RULES_MAX} rules")));
         }
-        // A malformed entropy is among the faults already.
+        // An invalid entropy is already among the errors.
         let is_unknown = |c: &&String| !check::is_known(c) && !c.starts_with("entropy:") && !c.is_empty();
         faults.extend(
             rule.checks.iter().filter(is_unknown).map(|c| Fault::new("checks", format!("unknown check {c:?}"))),
@@ -183,7 +184,7 @@ fn brief(e: &regex::Error) -> String {
     cause.trim_start_matches("error: ").to_owned()
 }
 
-/// Returns the engine's form of a written rule without faults.
+/// Returns the engine's form of a written rule that has no errors.
 pub(super) fn convert(r: &format::Rule) -> Rule {
     let text = |s: &String| Cow::Owned(s.clone());
     let list = |l: &[String]| -> List { Cow::Owned(l.iter().map(text).collect()) };

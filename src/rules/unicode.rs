@@ -1,9 +1,10 @@
-//! Text that a reader does not see, or sees as something else: control characters that reorder a line, hidden
-//! letters, names that mix look-alikes of two scripts.
+//! Text that a reader does not see, or reads differently: control characters that reorder a line,
+//! hidden letters, names with similar letters of two scripts.
 //!
-//! What scripts and emoji need is left alone: right-to-left letters, joiners inside words, variation selectors
-//! behind a base, the tag sequences of flags. Facts: Unicode UAX #9 (bidirectional controls), UTS #51 (emoji tag
-//! sequences), UTS #37 (ideographic variation), UTS #39 (mixed scripts), CVE-2021-42574 and CVE-2021-42694.
+//! Characters that scripts and emoji need are not reported: right-to-left letters, joiners inside
+//! words, variation selectors after a base, the tag sequences of flags. Sources: Unicode UAX #9
+//! (bidirectional controls), UTS #51 (emoji tag sequences), UTS #37 (ideographic variation), UTS
+//! #39 (mixed scripts), CVE-2021-42574 and CVE-2021-42694.
 
 use super::catalog::Matcher;
 use super::lexer::Place;
@@ -11,34 +12,35 @@ use super::prose::Purpose;
 use std::ops::Range;
 use unicode_script::{Script, UnicodeScript as _};
 
-/// What a matcher saw in a line.
+/// A match of a matcher in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sight {
     pub(super) matcher: Matcher,
     /// Bytes of the line.
     pub(super) span: Range<usize>,
-    /// What stands there, visibly.
+    /// The matched text, in visible form.
     pub(super) detail: String,
 }
 
-/// The least length of a run that counts in tests.
+/// Length of a run that counts in tests, at least.
 const TEST_RUN: usize = 4;
 
-/// What a line is part of.
+/// The context of a line.
 pub(super) trait Surroundings {
-    /// Returns what the file's text is written for.
+    /// Returns the purpose of the file's text.
     fn purpose(&mut self) -> Purpose;
-    /// Returns true if the file holds tests: those of a Unicode library are full of single odd characters.
+    /// Returns true if the file contains tests. Tests of a Unicode library have many single unusual
+    /// characters.
     fn is_test(&mut self) -> bool;
-    /// Returns true if the file is data of tests, which no program runs.
+    /// Returns true if the file is test data, which no program executes.
     fn is_test_data(&mut self) -> bool;
-    /// Returns where a byte of the line stands.
+    /// Returns the lexical position of a byte of the line.
     fn place(&mut self, at: usize) -> Place;
     /// Returns true if the line is the file's first.
     fn is_first(&self) -> bool;
 }
 
-/// Calls `line` with the range of every line that has a character worth a look.
+/// Calls `line` with the range of every line that has a character of interest to a matcher.
 pub(super) fn suspicious_lines(text: &[u8], mut line: impl FnMut(Range<usize>)) {
     let mut at = 0;
     while let Some(i) = next_suspect(text, at) {
@@ -49,7 +51,7 @@ pub(super) fn suspicious_lines(text: &[u8], mut line: impl FnMut(Range<usize>)) 
     }
 }
 
-/// Finds the next byte from which on a character that some matcher cares for is written.
+/// Returns the offset of the next character of interest to a matcher.
 fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {
@@ -76,7 +78,7 @@ fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
             0xc2 if text.get(at + 1) == Some(&0xad) => true,
             0xcd if text.get(at + 1) == Some(&0x8f) => true,
             0xd8 if text.get(at + 1) == Some(&0x9c) => true,
-            // Greek, Cyrillic, Armenian letters beside an ASCII one.
+            // Greek, Cyrillic and Armenian letters adjacent to an ASCII one.
             0xcd..=0xd6 => {
                 let word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
                 word(at.checked_sub(1).and_then(|i| text.get(i))) || word(text.get(at + 2))
@@ -86,7 +88,8 @@ fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
         if suspect {
             return Some(at);
         }
-        // Over the character; a stray byte counts as one, and what it only announces is looked at.
+        // Skip the character. A stray byte counts as one character, and the bytes after it are
+        // still checked.
         let follow = match text[at] {
             0xf0.. => 3,
             0xe0.. => 2,
@@ -107,20 +110,21 @@ fn first_non_ascii(text: &[u8]) -> Option<usize> {
     text.get(clean..)?.iter().position(|b| !b.is_ascii()).map(|i| clean + i)
 }
 
-/// Returns true if what surrounds a span of a text is no text: then the span only happens to spell characters, as
-/// one run of three bytes in some millions of compressed data does.
+/// Returns true if the text around a span is binary data. Then the span contains the bytes of a
+/// character only by chance, as one run of three bytes in some millions of compressed data does.
 ///
-/// To be asked only of files in no known language, so of what may be data: an interpreter runs a script with any
-/// bytes in a comment, and twenty of them would switch these rules off.
+/// Call it only for files without a known language, which may be data: an interpreter runs a script
+/// with any bytes in a comment, and twenty of them would switch these rules off.
 ///
-/// A byte here and there that is no UTF-8 (another encoding, or put there to be taken for one) is not enough, and
-/// a NUL is text: where one byte in eight around is noise, nobody reads the line as anything.
+/// A few bytes that are not UTF-8 (another encoding, or an attempt to resemble data) do not
+/// suffice, and a NUL is text. If one byte in eight around the span is invalid, a reader cannot
+/// read the line as text.
 pub(super) fn is_among_bytes(text: &[u8], span: &Range<usize>) -> bool {
     const SIDE: usize = 64;
     const SHARE: usize = 8;
     let mut start = span.start.saturating_sub(SIDE);
     let mut end = (span.end + SIDE).min(text.len());
-    // The window starts and ends between characters.
+    // The window starts and ends at character boundaries.
     let inside = |at: usize| text.get(at).is_some_and(|b| b & 0xc0 == 0x80);
     start += (0..3).take_while(|i| start > 0 && start + i < span.start && inside(start + i)).count();
     end -= (0..3).take_while(|i| end < text.len() && end - i > span.end && inside(end - i)).count();
@@ -130,7 +134,7 @@ pub(super) fn is_among_bytes(text: &[u8], span: &Range<usize>) -> bool {
     noise > 0 && noise * SHARE >= before.len() + after.len()
 }
 
-/// Looks at one line with every matcher.
+/// Checks one line with every matcher.
 pub(super) fn look(line: &[u8], around: &mut impl Surroundings) -> Vec<Sight> {
     let chars: Vec<(usize, char)> = chars(line).collect();
     [
@@ -145,7 +149,7 @@ pub(super) fn look(line: &[u8], around: &mut impl Surroundings) -> Vec<Sight> {
     .collect()
 }
 
-/// The characters of a line with the bytes they start at; what is no UTF-8 is left out.
+/// Returns the characters of a line with their byte offsets, without invalid UTF-8.
 fn chars(line: &[u8]) -> impl Iterator<Item = (usize, char)> {
     let mut base = 0;
     line.utf8_chunks().flat_map(move |chunk| {
@@ -166,7 +170,7 @@ fn sight(matcher: Matcher, chars: &[(usize, char)], what: &str) -> Option<Sight>
     Some(Sight { matcher, span: first.0..last.0 + last.1.len_utf8(), detail })
 }
 
-/// Writes a character so that it can be seen.
+/// Returns a character in visible form.
 fn visible(c: char) -> String {
     if c.is_ascii_graphic() { c.to_string() } else { format!("\\u{{{:x}}}", c as u32) }
 }
@@ -183,11 +187,12 @@ fn closes(c: char) -> bool {
     matches!(c, '\u{202c}' | '\u{2069}')
 }
 
-/// Controls that reorder what is shown.
+/// Finds controls that reorder displayed text.
 ///
-/// In program text and in data each of them counts, in strings and comments too. In prose and translations, which
-/// right-to-left languages need the others for, only an override does. Tests of formatted messages hold the isolates
-/// that a formatter puts around a value; those count only where they can reorder something.
+/// In program text and in data each of them counts, also in strings and comments. In prose and
+/// translations only an override counts, because right-to-left languages need the others. Tests of
+/// formatted messages contain the isolates that a formatter puts around a value; those count only
+/// where they can reorder text.
 fn bidi(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
     let controls = |c: char| opens_embedding(c) || opens_isolate(c) || closes(c);
     let first = chars.iter().find(|(_, c)| controls(*c))?.0;
@@ -202,8 +207,8 @@ fn bidi(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight
     is_guilty.then(|| sight(Matcher::UnicodeBidi, &seen, ""))?
 }
 
-/// Returns false if the only controls are pairs of FSI and PDI around text without right-to-left characters: those
-/// change nothing (UAX #9, rules X5c and P2).
+/// Returns false if the only controls are pairs of FSI and PDI around text without right-to-left
+/// characters, which do not change the order (UAX #9, rules X5c and P2).
 fn reorders(chars: &[(usize, char)]) -> bool {
     let mut open = false;
     let is_plain = |c: char, open: &mut bool| match c {
@@ -228,7 +233,7 @@ fn is_right_to_left(c: char) -> bool {
     )
 }
 
-/// Tag characters outside the flags of emoji (a black flag, tags, the cancel tag).
+/// Finds tag characters outside the flags of emoji (a black flag, tags, the cancel tag).
 fn tags(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
     let is_tag = |c: char| matches!(c, '\u{e0000}'..='\u{e007f}');
     let mut i = 0;
@@ -255,7 +260,8 @@ fn tags(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight
     None
 }
 
-/// Variation selectors that select no variant: several in a row, or a supplementary one behind no ideograph.
+/// Finds variation selectors that select no variant: several in a row, or a supplementary one that
+/// does not follow an ideograph.
 fn variation(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
     let basic = |c: char| matches!(c, '\u{fe00}'..='\u{fe0f}');
     let supplement = |c: char| matches!(c, '\u{e0100}'..='\u{e01ef}');
@@ -285,18 +291,20 @@ fn is_zero_width(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{180e}')
 }
 
-/// Letters without a shape.
+/// Returns true for letters without a shape.
 fn is_filler(c: char) -> bool {
     matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }
 
-/// Characters that are drawn as nothing and split a name as those of [`is_zero_width`] do, but that text uses more.
+/// Returns true for characters that are invisible and split a name as those of [`is_zero_width`]
+/// do, but that are more common in text.
 fn is_unseen(c: char) -> bool {
     is_zero_width(c)
         || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Zero-width characters in numbers that no script needs, inside or beside a name, or as a name of their own.
+/// Finds zero-width characters in numbers that no script needs, inside of or adjacent to a name, or
+/// as a separate name.
 fn zero_width(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
     let mut i = 0;
     if around.is_first() && chars.first().is_some_and(|(at, c)| *at == 0 && *c == '\u{feff}') {
@@ -333,8 +341,8 @@ fn zero_width(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option
     None
 }
 
-/// Returns true if characters that are not seen are part of a name: between two of its letters, between it and the
-/// quote of a string, or between it and a sign of code.
+/// Returns true if invisible characters are part of a name: between two of its letters, between it
+/// and the quote of a string, or between it and a punctuation character of code.
 fn splits_a_name(chars: &[(usize, char)], run: Range<usize>, around: &mut impl Surroundings) -> bool {
     let joiners = &chars[run.clone()];
     let (left, right) = (&chars[..run.start], &chars[run.end..]);
@@ -342,7 +350,8 @@ fn splits_a_name(chars: &[(usize, char)], run: Range<usize>, around: &mut impl S
     let is_quote = |c: Option<&(usize, char)>| matches!(c, Some((_, '"' | '\'' | '`')));
     let is_sign = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| "=([]{}+*&|%;".contains(*c));
     let (word_before, word_after) = (is_word(left.last()), is_word(right.first()));
-    // A digit with a selector is the beginning of a keycap; what text uses as well has to split a word.
+    // A digit with a selector starts a keycap. Characters that are common in text count only if
+    // they split a word.
     let selects = joiners.iter().any(|(_, c)| matches!(c, '\u{fe00}'..='\u{fe0f}'));
     let letter_before = left.last().is_some_and(|(_, c)| c.is_ascii_alphabetic());
     let inside = word_before && word_after && (letter_before || !selects);
@@ -362,9 +371,10 @@ fn splits_a_name(chars: &[(usize, char)], run: Range<usize>, around: &mut impl S
     }
 }
 
-/// Names that mix ASCII letters with letters of another script that look like ASCII ones.
+/// Finds names that mix ASCII letters with similar letters of another script.
 ///
-/// In strings and data, a name beside words of that script is a slip of somebody who writes the language.
+/// In strings and data, such a name near words of that script is a typing error of an author who
+/// writes the language.
 fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
     let purpose = around.purpose();
     if !purpose.is_strict() || around.is_test_data() {
@@ -401,7 +411,8 @@ fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sigh
     None
 }
 
-/// Returns how many characters at the start of a word belong to an escape or a format: `\n`, `\u0430`, `%s`.
+/// Returns the number of characters at the start of a word that belong to an escape or a format:
+/// `\n`, `\u0430`, `%s`.
 fn escape_length(chars: &[(usize, char)], start: usize) -> usize {
     let hex = |n: usize| {
         let digits = chars[start + 1..].iter().take(n).take_while(|(_, c)| c.is_ascii_hexdigit());
@@ -415,7 +426,8 @@ fn escape_length(chars: &[(usize, char)], start: usize) -> usize {
     }
 }
 
-/// Returns true if words of the scripts that look like Latin stand near a word: letters that do not look like Latin.
+/// Returns true if a word is near words of the same scripts with letters that do not resemble Latin
+/// ones.
 fn is_among_its_script(chars: &[(usize, char)], word: Range<usize>) -> bool {
     const NEAR: usize = 40;
     let foreign = |c: char| matches!(c, '\u{370}'..='\u{58f}') && c.is_alphabetic() && !looks_latin(c);
@@ -424,8 +436,8 @@ fn is_among_its_script(chars: &[(usize, char)], word: Range<usize>) -> bool {
     before.iter().chain(after).any(|(_, c)| foreign(*c))
 }
 
-/// Letters of other scripts that fonts draw like an ASCII letter. Those that mathematics uses (α, μ, π, Δ) are
-/// not among them.
+/// Returns true for letters of other scripts that fonts draw like an ASCII letter, except those of
+/// mathematics (α, μ, π, Δ).
 fn looks_latin(c: char) -> bool {
     const ALIKE: &str = "аеорсухіјѕһԁԛԝѵһӏАВЕКМНОРСТУХІЈЅԌЗοϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧհոսցօքԱՏՍՕ";
     ALIKE.contains(c)
@@ -550,7 +562,8 @@ mod tests {
         assert!(among(&noise(500), &noise(500)));
         assert!(among(&noise(40), b""));
         assert!(among(b"# Sphinx inventory version 2\n", &noise(100)));
-        // Text stays text: with a NUL, in another encoding, with bytes put in to look like noise.
+        // Text remains text with a NUL, in another encoding, and with inserted bytes that resemble
+        // noise.
         assert!(!among(b"", b""));
         assert!(!among(b"<?php\0 system($_GET", b"['x']);\0"));
         assert!(!among(

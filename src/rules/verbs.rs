@@ -1,15 +1,16 @@
-//! Counts the verbs of a format string and the arguments behind it, on one line.
+//! Counts the verbs of a format string and the arguments after it, on one line.
 //!
-//! Most calls of `fmt.Errorf` have as many of one as of the other. The structural rule that compares them parses a file and
-//! compiles large expressions, so it looks only at lines where the numbers can differ.
+//! Most calls of `fmt.Errorf` have equal numbers of both. The structural rule that compares them
+//! parses a file and compiles large expressions, so it runs only for lines on which the numbers can
+//! differ.
 
-/// Names of functions of Go whose first argument is a format string end with this.
+/// Functions of Go whose first argument is a format string have names that end with this.
 const CALL: &[u8] = b"f(";
-/// Bytes of a call that are read. In a longer one, the numbers can differ.
+/// Bytes of a call that are read, at most. In a longer call, the numbers can differ.
 const MOST: usize = 2000;
 
-/// Returns true if a line has a call with a format string whose verbs and arguments can differ in number. A call that goes on
-/// behind the line can.
+/// Returns true if a line has a call with a format string whose verbs and arguments can differ in
+/// number. In a call that continues on the next line, they can.
 pub(super) fn can_differ(line: &[u8]) -> bool {
     memchr::memmem::find_iter(line, CALL).any(|at| {
         let rest = &line[at + CALL.len()..];
@@ -22,8 +23,8 @@ pub(super) fn can_differ(line: &[u8]) -> bool {
     })
 }
 
-/// Returns true if a format string at the start of a text has not as many verbs as arguments follow it. `None`: the text ends
-/// before the call does.
+/// Returns true if the number of verbs of a format string at the start of a text differs from the
+/// number of arguments after it. `None`: the text ends before the call does.
 fn differs(text: &[u8], quote: u8) -> Option<bool> {
     let end = 1 + literal_end(&text[1..], quote)?;
     Some(verbs(&text[1..end]) != arguments(&text[end + 1..])?)
@@ -42,7 +43,7 @@ fn literal_end(text: &[u8], quote: u8) -> Option<usize> {
     }
 }
 
-/// Counts the verbs of a format string. `%%` is none.
+/// Counts the verbs of a format string. `%%` is not a verb.
 fn verbs(format: &[u8]) -> usize {
     let (mut count, mut at) = (0, 0);
     while let Some(found) = memchr::memchr(b'%', &format[at..]) {
@@ -54,8 +55,8 @@ fn verbs(format: &[u8]) -> usize {
     count
 }
 
-/// Counts the arguments from the comma behind the first one to the parenthesis that ends the call. A comma before the end
-/// starts no argument.
+/// Counts the arguments from the comma after the first one to the closing parenthesis of the call.
+/// A comma before the end does not start an argument.
 fn arguments(text: &[u8]) -> Option<usize> {
     let (mut count, mut open, mut at, mut is_empty) = (0, 0_usize, 0, false);
     loop {

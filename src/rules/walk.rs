@@ -1,6 +1,8 @@
-//! Runs patterns over text: the prefilter finds literals, and only then a rule's expression looks at the line.
+//! Runs patterns over text: the prefilter finds literals, and only then a rule's expression is
+//! matched against the line.
 //!
-//! A long line is looked at in windows around the literals, so that the work stays linear whatever stands in it.
+//! A long line is searched in windows around the literals, so that the work is linear for any
+//! content.
 
 use super::catalog::{Filter, Fix, List, Matcher, Rule};
 use super::check;
@@ -13,21 +15,21 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Lines up to this are looked at as a whole.
+/// Bytes of a line that is searched as a whole, at most.
 const LONG: usize = 16 * 1024;
-/// What is looked at before and after a literal in a longer one.
+/// Bytes before and after a literal that are searched in a longer line.
 const BEFORE: usize = 1024;
 const AFTER: usize = LONG - BEFORE;
-/// A literal this far from the end of a window needs no window of its own.
+/// A literal at this distance before the end of a window needs no window of its own.
 const COVERED: usize = 4096;
-/// Bytes of a line before and after a match that checks read. They read them for every match, so the work on a line
-/// full of matches stays linear.
+/// Bytes of a line before and after a match that checks read, at most. They read them for every
+/// match, so this bounds the work on a line full of matches.
 const CHECKED: usize = 512;
-/// The most bytes after that part of a line that checks read: four times the body of an RSA key of 16,384 bits. A check
-/// that reads them for every match stops at the next one.
+/// Bytes after that part of a line that checks read, at most: four times the body of an RSA key of
+/// 16,384 bits. A check that reads them for every match stops at the next match.
 const FOLLOWING: usize = 64 << 10;
 
-/// A rule's patterns, each compiled when it is needed.
+/// A rule's patterns, each compiled on first use.
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) pattern: Expression,
@@ -64,7 +66,7 @@ impl Several {
 }
 
 impl Compiled {
-    /// Makes a rule's patterns; `None` where its first is wrong.
+    /// Returns a rule's patterns. `None`: its first pattern is invalid.
     pub(super) fn of(rule: &Rule) -> Option<Self> {
         let pattern = Expression::new(&rule.pattern, false)?;
         Some(Self {
@@ -82,7 +84,7 @@ impl Compiled {
         })
     }
 
-    /// Compiles a rule's patterns only to see whether they are right. The error names the key.
+    /// Compiles a rule's patterns only to validate them. The error names the key.
     pub(super) fn check(rule: &Rule) -> Result<(), (&'static str, regex::Error)> {
         compile(&rule.pattern, false).map_err(|e| ("pattern", e))?;
         for (key, list, lines) in [
@@ -104,7 +106,7 @@ impl Compiled {
         Ok(())
     }
 
-    /// Returns the lines with the rule's fixes, one after the other. Line ends are `\n`.
+    /// Returns the lines after all fixes of the rule, applied in order. Line ends are `\n`.
     pub(super) fn fixed(&self, lines: &[u8]) -> Vec<u8> {
         let make = || self.fixes.iter().map(|f| compile(&f.find, true).ok()).collect();
         let compiled = self.compiled_fixes.get_or_init(make);
@@ -112,7 +114,7 @@ impl Compiled {
         all.fold(lines.to_vec(), |lines, (find, fix)| find.replace_all(&lines, fix.replace.as_bytes()).into_owned())
     }
 
-    /// Returns true if the file as a whole lets the rule look.
+    /// Returns true if the rule's conditions on the whole file hold.
     pub(super) fn file_fits(&self, whole: Option<&[u8]>) -> bool {
         whole.is_none_or(|text| {
             let text = text.strip_prefix(MARK).unwrap_or(text);
@@ -120,7 +122,8 @@ impl Compiled {
         })
     }
 
-    /// Returns true if the rule would look at the file, but for something that makes its matches harmless there.
+    /// Returns true if the rule would apply to the file, except for a property that makes its
+    /// matches harmless there.
     pub(super) fn file_spares(&self, whole: Option<&[u8]>) -> bool {
         whole.is_some_and(|text| {
             let text = text.strip_prefix(MARK).unwrap_or(text);
@@ -128,7 +131,8 @@ impl Compiled {
         })
     }
 
-    /// Returns a text with every harmless value replaced by zeros, byte for byte; `None` if it holds none.
+    /// Returns a text with every harmless value replaced by zeros, byte for byte. `None`: it has
+    /// none.
     fn blanked(&self, text: &[u8]) -> Option<Vec<u8>> {
         let mut out: Option<Vec<u8>> = None;
         for expression in self.harmless.all() {
@@ -170,7 +174,7 @@ impl Compiled {
     }
 }
 
-/// A match of a rule. Ranges are bytes of the text that is walked.
+/// A match of a rule. Ranges are bytes of the searched text.
 #[derive(Clone, Debug)]
 pub(super) struct Match {
     pub(super) rule: u16,
@@ -183,56 +187,56 @@ pub(super) struct Match {
     pub(super) secret: Range<usize>,
 }
 
-/// Decides about rules and hears matches.
+/// Selects rules and receives matches.
 pub(super) trait Visitor {
-    /// Returns true if a rule looks at this text. Asked at every literal, so it has to be quick.
+    /// Returns true if a rule applies to this text. Called at every literal, so it must be fast.
     fn accepts(&mut self, rule: u16) -> bool;
-    /// Hears a match; tells whether it counts. One that counts ends a rule's search of the line, unless the rule
-    /// finds secrets.
+    /// Receives a match, and returns true if it counts. A match that counts ends a rule's search of
+    /// the line, unless the rule finds secrets.
     fn found(&mut self, found: &Match) -> bool;
-    /// Hears a match that the rule lets be for what else stands in the line.
+    /// Receives a match that the rule does not report because of other text on the line.
     fn spared(&mut self, _found: &Match) {}
     /// Returns the part of a line that can make a match harmless: its statement, without comments.
     fn statement(&mut self, line: Range<usize>, _span: &Range<usize>) -> Range<usize> {
         line
     }
-    /// Hears that a literal of a rule whose matcher is code stands in a line.
+    /// Receives a line with a literal of a rule whose matcher is code.
     fn literal(&mut self, _rule: u16, _line: Range<usize>, _line_index: u32) {}
 }
 
-/// What a walk remembers of a rule.
+/// State of a rule during a walk.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// Start of the line that was looked at last.
+    /// Start of the line that was searched last.
     line: usize,
-    /// How far it was looked at.
+    /// End of the searched part of the line.
     until: usize,
-    /// End of the last match there.
+    /// End of the last match in the line.
     matched: usize,
-    /// A match in this line counted, and one is enough.
+    /// True if a match in this line counted, and one suffices.
     done: bool,
 }
 
 impl Seen {
-    /// No line was looked at.
+    /// No line was searched.
     const NOT: Self = Self { line: usize::MAX, until: 0, matched: 0, done: false };
 }
 
-/// Memory that walks use again.
+/// Memory that walks reuse.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// By rule; empty until the first literal.
+    /// By rule. Empty until the first literal.
     seen: Vec<Seen>,
-    /// The rules that the current walk has seen.
+    /// The rules that the current walk has evaluated.
     touched: Vec<u16>,
-    /// The window of the current walk that was looked at last.
+    /// The window that the current walk searched last.
     lowered: Lowered,
 }
 
-/// A text to walk, and what follows it in its file.
+/// A text to search, and the text after it in its file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hay<'a> {
-    /// The text, and behind it the unchanged part of the file, which checks may read.
+    /// The text, followed by the unchanged part of the file, which checks may read.
     all: &'a [u8],
     /// Bytes of the text.
     length: usize,
@@ -240,7 +244,7 @@ pub(super) struct Hay<'a> {
 }
 
 impl<'a> Hay<'a> {
-    /// Returns a text that is not followed by anything. `path` is empty where it is not known.
+    /// Returns a text without following text. `path` is empty if it is unknown.
     pub(super) fn whole(text: &'a [u8], path: &'a [u8]) -> Self {
         Self { all: text, length: text.len(), path }
     }
@@ -251,7 +255,7 @@ impl<'a> Hay<'a> {
     }
 }
 
-/// Walks a text with one filter.
+/// Searches a text with one filter.
 pub(super) fn walk(
     rules: &RuleSet,
     filter: &Filter<'_>,
@@ -280,10 +284,10 @@ struct Walk<'a> {
     hay: Hay<'a>,
     text: &'a [u8],
     scratch: &'a mut Scratch,
-    /// The current line without its line end, and where the next one starts.
+    /// The current line without its line end, and the start of the next one.
     line: Range<usize>,
     line_end: usize,
-    /// Line feeds before the line, which are in the first `counted` bytes.
+    /// Number of line feeds before the line, all within the first `counted` bytes.
     line_index: u32,
     counted: usize,
 }
@@ -326,7 +330,7 @@ impl Walk<'_> {
         self.search(index, rule, compiled, window, visitor);
     }
 
-    /// Makes the line that holds `at` the current one.
+    /// Makes the line that contains `at` the current one.
     fn go_to_line(&mut self, at: usize) {
         if at < self.line_end {
             return;
@@ -335,8 +339,8 @@ impl Walk<'_> {
         let start = memchr::memrchr2(b'\n', b'\r', &self.text[from..at]).map_or(from, |i| from + i + 1);
         self.line_index += memchr::memchr_iter(b'\n', &self.text[self.counted..start]).count() as u32;
         self.counted = start;
-        // Many languages end a line at a carriage return alone, so what stands before one hides nothing behind it.
-        // Numbers of lines count line feeds, as git does.
+        // Many languages end a line at a single carriage return, so text before one cannot hide
+        // text after it. Line numbers count line feeds, as git does.
         let end = memchr::memchr2(b'\n', b'\r', &self.text[at..]).map_or(self.text.len(), |i| at + i);
         let length = if self.text[end..].starts_with(b"\r\n") { 2 } else { 1 };
         self.line = start..end;
@@ -351,7 +355,7 @@ impl Walk<'_> {
         window: Range<usize>,
         visitor: &mut impl Visitor,
     ) {
-        // One byte before the window lets `^` and `\b` see where they are.
+        // One byte before the window gives `^` and `\b` their context.
         let base = match window.start.saturating_sub(1).max(self.line.start) {
             0 if self.text.starts_with(MARK) => MARK.len().min(window.end),
             base => base,
@@ -378,11 +382,11 @@ impl Walk<'_> {
                     continue;
                 }
             }
-            // Where the window cuts a long line, a match at the cut may be a part of one, or none at all.
+            // If the window cuts a long line, a match at the cut may be incomplete or invalid.
             if span.end == window.end && window.end < self.line.end && span.len() < AFTER / 4 {
                 return;
             }
-            // Groups are looked for where the match is known: most lines have none.
+            // Groups are searched only after a match, because most lines have none.
             let group = compiled.secret.and_then(|g| compiled.pattern.group_at(hay, span.start - base, g));
             let secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
             let value = &self.text[secret.clone()];
@@ -407,8 +411,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the part of a window that checks of a match read. Where it starts inside of the line, it starts with a
-    /// word, so that no check takes its first signs for the start of a comment line.
+    /// Returns the part of a window that checks of a match read. Inside of the line, it starts at a
+    /// word, so that no check reads its first characters as the start of a comment line.
     fn near(&self, secret: &Range<usize>, window: &Range<usize>) -> Range<usize> {
         let mut start = secret.start.saturating_sub(CHECKED).max(window.start);
         if start > window.start {
@@ -420,7 +424,7 @@ impl Walk<'_> {
 
     /// Returns true if a match passes the rule's checks, which read the part of the line in `near`.
     fn holds(&self, rule: &Rule, near: Range<usize>, found: &Match) -> bool {
-        // Blanks behind a header do not put the body of a key out of reach.
+        // Blanks after a header must not prevent checks from reading the body of a key.
         let rest = self.hay.all[near.end..].trim_ascii_start();
         let start = self.hay.all.len() - rest.len();
         let start = if rest.is_empty() { near.end } else { start };
@@ -471,7 +475,7 @@ mod tests {
     #[test]
     fn hid_07_every_match_of_a_line_is_tried_however_many_there_are() {
         for (before, length) in [(300, 10), (5_000, 10), (40_000, 10), (300, 40_000)] {
-            // None of the first passes the check, and the last does.
+            // Only the last match passes the check.
             let text = "needle=aaaaaaaa ".repeat(before) + &" ".repeat(length) + "needle=a8Kx2Lq9";
             let checks = "checks = [\"entropy:2.5\"]";
             assert_eq!(count("needle=(?P<secret>[a-zA-Z0-9]{8})", checks, text.as_bytes()), 1, "{before} {length}");
@@ -480,7 +484,7 @@ mod tests {
         }
     }
 
-    /// Whatever is worse than linear takes minutes for all of them without optimization.
+    /// Without optimization, work that is worse than linear takes minutes here.
     #[test]
     fn dif_16_no_rule_is_slow_on_a_line_full_of_its_literals() {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
@@ -528,10 +532,10 @@ mod tests {
         };
         assert_eq!(search(b"xneedle1\nneedle2\r\n"), [9..16]);
         assert_eq!(search(b"needle1\rxneedle2\r\r\nneedle3\r"), [0..7, 19..26]);
-        // What stands before the first line is none of it.
+        // A byte order mark before the first line is not part of it.
         assert_eq!(search("\u{feff}needle1\n\u{feff}xneedle1".as_bytes()), [3..10]);
         assert!(search("\u{feff}".as_bytes()).is_empty());
-        // The end of a window is no end of a line.
+        // The end of a window is not the end of a line.
         let long = ["needle1 ".repeat(40_000).into_bytes(), b"needle23".to_vec()].concat();
         assert_eq!(search(&long), [320_000..320_008]);
     }

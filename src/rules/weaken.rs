@@ -1,4 +1,4 @@
-//! What a change to a team's rule files makes weaker: the rules of both versions, compared by id.
+//! Ways in which a change weakens a team's rule files: compares the rules of both versions by ID.
 
 use super::format::{self, Rule};
 use super::team::{self, Team};
@@ -10,15 +10,15 @@ use crate::policy::RulesPolicy;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleFile {
     pub path: RepoPath,
-    /// `None`: it is no regular file, or not UTF-8.
+    /// `None`: it is not a regular file, or not UTF-8.
     pub text: Option<String>,
 }
 
-/// One way in which a team's rules got weaker.
+/// One way in which a team's rules became weaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleWeakening {
     pub path: RepoPath,
-    /// Where the new version has the rule; `None`: by what it no longer has.
+    /// Line of the rule in the new version. `None`: the new version lacks the rule.
     pub line: Option<LineNo>,
     /// A lowercase fragment: `rule no-sleep is removed`.
     pub text: String,
@@ -31,10 +31,11 @@ pub struct Version<'a> {
     pub policy: &'a RulesPolicy,
 }
 
-/// Compares the rules that stand in the `changed` files of the old version with all rules of the new one.
+/// Compares the rules in the `changed` files of the old version with all rules of the new one.
 ///
-/// A file that cannot be read counts as none if it is the old one, and as weaker if it is the new one: once merged,
-/// every gate would stop. A rule that is new is no weakening, nor is what happens to one that policy disabled.
+/// An unreadable file of the old version counts as missing. An unreadable file of the new version
+/// counts as weaker, because after the merge every gate would stop. A new rule is not a weakening,
+/// and neither is a change of a rule that policy disabled.
 pub fn weakened(old: Version<'_>, new: Version<'_>, changed: &[RepoPath]) -> Vec<RuleWeakening> {
     let mut found = unreadable(new.files, changed);
     let broken: Vec<RepoPath> = found.iter().map(|w| w.path.clone()).collect();
@@ -51,7 +52,7 @@ pub fn weakened(old: Version<'_>, new: Version<'_>, changed: &[RepoPath]) -> Vec
         let mut ways = ways(&was, is);
         let before = severity(&was, old.policy);
         let after = severity(is, new.policy);
-        // What the policy file sets is compared with the policy file.
+        // Settings of the policy file are compared with the policy file.
         if after < before && set(&was.id, new.policy).is_none() {
             ways.insert(0, format!("severity is lowered from {} to {}", name(before), name(after)));
         }
@@ -63,7 +64,7 @@ pub fn weakened(old: Version<'_>, new: Version<'_>, changed: &[RepoPath]) -> Vec
     found
 }
 
-/// Names the changed files of the new version that no review could use.
+/// Reports the changed files of the new version that no review could use.
 fn unreadable(files: &[RuleFile], changed: &[RepoPath]) -> Vec<RuleWeakening> {
     let pair = |f: &RuleFile| Some((f.path.to_wire(), f.text.clone()?));
     let stops = |path: &RepoPath, why: &str| RuleWeakening {
@@ -80,14 +81,14 @@ fn unreadable(files: &[RuleFile], changed: &[RepoPath]) -> Vec<RuleWeakening> {
     }
     let all: Vec<_> = files.iter().filter_map(pair).collect();
     let last = files.iter().rev().find(|f| changed.contains(&f.path));
-    // Each by itself is right: an id is used twice.
+    // Each file is valid by itself, but an ID is used twice.
     if let (true, Some(last), Err(e)) = (found.is_empty(), last, Team::parse(&all)) {
         found.push(stops(&last.path, &e.on_one_line()));
     }
     found
 }
 
-/// Returns every rule of the files that can be read, with its file.
+/// Returns every rule of the readable files, with its file.
 fn parsed(files: &[RuleFile]) -> Vec<(&RepoPath, &str, Rule)> {
     let mut rules = Vec::new();
     for f in files {
@@ -98,7 +99,7 @@ fn parsed(files: &[RuleFile]) -> Vec<(&RepoPath, &str, Rule)> {
     rules
 }
 
-/// Says in what the new version of a rule may find less.
+/// Returns the ways in which the new version of a rule may find less.
 fn ways(was: &Rule, is: &Rule) -> Vec<String> {
     let mut out = Vec::new();
     if was.pattern != is.pattern {
@@ -107,7 +108,7 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
     if was.place != is.place && is.place != "any" {
         out.push(format!("place changes from {} to {}", was.place, is.place));
     }
-    // Any of these has to be there; where none is named, nothing has to.
+    // A rule requires one of these texts. An empty list requires none.
     for (key, was, is) in [
         ("languages", &was.languages, &is.languages),
         ("paths", &was.paths, &is.paths),
@@ -120,7 +121,7 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
             out.push(format!("{key} no longer holds {}", gone.join(", ")));
         }
     }
-    // Each of these lets something through.
+    // Each of these texts exempts matches.
     for (key, was, is) in [
         ("not_paths", &was.not_paths, &is.not_paths),
         ("weak_paths", &was.weak_paths, &is.weak_paths),
@@ -157,7 +158,7 @@ fn ways(was: &Rule, is: &Rule) -> Vec<String> {
     out
 }
 
-/// Returns what only the first list has.
+/// Returns the items that only the first list has.
 fn without<'a>(list: &'a [String], other: &[String]) -> Vec<&'a str> {
     list.iter().filter(|s| !other.contains(s)).map(String::as_str).collect()
 }

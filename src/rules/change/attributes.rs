@@ -1,4 +1,4 @@
-//! `.gitattributes` that keep program text out of diffs, or that change it on checkout.
+//! `.gitattributes` that hide program text from diffs, or that change it on checkout.
 
 use super::{added, at_file, at_line};
 use crate::diff::{LineNo, RepoPath, TextChange};
@@ -6,7 +6,7 @@ use crate::rules::glob;
 use crate::rules::report::Reporter;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Extensions of text that people write and that runs.
+/// Extensions of files that people write and that programs execute.
 const PROGRAM: &[&str] = &[
     "py", "pyx", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue", "svelte", "go", "rs", "rb", "erb", "php",
     "java", "kt", "kts", "scala", "groovy", "gradle", "c", "h", "cc", "cpp", "cxx", "hpp", "cs", "swift", "m", "mm",
@@ -14,7 +14,7 @@ const PROGRAM: &[&str] = &[
 ];
 /// File names of the same kind.
 const NAMES: &[&str] = &["Dockerfile", "Makefile", "Jenkinsfile", "Rakefile", "Gemfile"];
-/// Words of paths whose content is rightly not read.
+/// Words of paths with content that need not be read.
 const MACHINE_MADE: &[&str] = &[
     "generated",
     "generate",
@@ -55,8 +55,8 @@ const MACHINE_MADE: &[&str] = &[
     "artifacts",
 ];
 
-/// Attributes that change the content of a file on checkout, in a way that the rules follow or that has no effect on
-/// what they find.
+/// Attributes that change the content of a file on checkout, in a way that the rules follow or that
+/// does not affect their findings.
 const CONVERSIONS: &[&str] = &["eol", "ident", "filter", "crlf"];
 /// The attribute that names the encoding of a checkout.
 const ENCODING: &str = "working-tree-encoding";
@@ -100,7 +100,7 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
             report("attributes-change-checkout");
         }
     }
-    // A file that was written in another encoding is written as it is from now on.
+    // A file that used another encoding is now written without conversion.
     if let Some((pattern, _)) = before.difference(&now).next() {
         let detail = format!("`{pattern}` had one");
         at_file(out, "attributes-checkout-encoding", path, pattern.as_bytes(), Some(&detail));
@@ -127,7 +127,7 @@ struct Line {
 }
 
 impl Line {
-    /// Parses a line as git does; `None` for a comment and for a line without attributes.
+    /// Parses a line as git does. `None`: a comment or a line without attributes.
     fn parse(line: &[u8]) -> Option<Self> {
         // A NUL ends the line for git.
         let line = &line[..memchr::memchr(0, line).unwrap_or(line.len())];
@@ -148,13 +148,13 @@ impl Line {
         (!attributes.is_empty()).then_some(Self { pattern, macro_name, attributes })
     }
 
-    /// Returns true if the line sets a macro, or one that is made of it.
+    /// Returns true if the line sets a macro, or a macro that includes it.
     fn uses(&self, name: &str, macros: &Macros) -> bool {
         self.attributes.iter().any(|a| a == name) || macros.expand(&self.attributes).iter().any(|a| a == name)
     }
 }
 
-/// Reads a pattern in quotes, as in C, and returns what follows it.
+/// Parses a quoted pattern, as in C. Returns it and the text after it.
 fn unquote(quoted: &str) -> Option<(String, &str)> {
     let (mut out, mut rest) = (Vec::new(), quoted.as_bytes());
     loop {
@@ -176,14 +176,15 @@ fn unquote(quoted: &str) -> Option<(String, &str)> {
     }
 }
 
-/// The macros of an attribute file, and where its lines use attributes.
+/// The macros of an attribute file, and the lines that use attributes.
 struct Macros {
     defined: BTreeMap<String, Vec<String>>,
     uses: Vec<(LineNo, Line)>,
 }
 
 impl Macros {
-    /// Takes the macros of the whole file where it is known, of the added lines otherwise, and git's own.
+    /// Collects the macros of git, and of the whole file or, if that is unknown, of its added
+    /// lines.
     fn of(text: &TextChange) -> Self {
         let mut macros = Self { defined: BTreeMap::new(), uses: Vec::new() };
         macros.defined.insert("binary".to_owned(), ["-diff", "-merge", "-text"].map(str::to_owned).to_vec());
@@ -213,7 +214,7 @@ impl Macros {
         }
     }
 
-    /// Returns attributes with what their macros set, each once.
+    /// Returns attributes together with the attributes that their macros set, without duplicates.
     fn expand(&self, attributes: &[String]) -> Vec<String> {
         let mut out: Vec<String> = attributes.to_vec();
         let mut next = 0;
@@ -229,7 +230,7 @@ impl Macros {
     }
 }
 
-/// Returns true if a pattern matches program text that nobody would call generated.
+/// Returns true if a pattern matches program text whose path does not suggest generated content.
 fn covers_program_text(pattern: &str) -> bool {
     let lower = pattern.to_ascii_lowercase();
     let words = |w: &str| MACHINE_MADE.contains(&w);
@@ -239,12 +240,12 @@ fn covers_program_text(pattern: &str) -> bool {
     let name = pattern.rsplit('/').next().unwrap_or(pattern);
     let is_glob = |text: &str| text.contains(['*', '?', '[', '{']);
     let named = |n: &str| n.eq_ignore_ascii_case(name) || (is_glob(name) && glob::matches(name, n.as_bytes()));
-    // `*.snap?` covers no name of the list, and `J*` covers one.
+    // `*.snap?` covers none of the listed names, and `J*` covers one.
     if name.trim_matches('*').len() > 1 && NAMES.iter().any(|n| named(n)) {
         return true;
     }
     match name.rsplit_once('.') {
-        // `*`, `**`, `src/**`, `[a-z]*`: everything below.
+        // `*`, `**`, `src/**`, `[a-z]*` match everything below.
         None => {
             !name.is_empty()
                 && is_glob(name)

@@ -1,11 +1,11 @@
-//! Settings that make tools of the reader run something, and submodules that move.
+//! Settings that make a reader's tools run commands, and submodules that change their origin.
 
 use super::{added, at_line, removed};
 use crate::diff::{RepoPath, TextChange};
 use crate::rules::report::Reporter;
 use std::collections::HashSet;
 
-/// Reports `.gitmodules` that fetch without protection, or from elsewhere than before.
+/// Reports `.gitmodules` that fetch without protection, or from a changed origin.
 pub(super) fn submodules(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let old: Vec<&str> = removed(text).filter_map(|l| url(l.text)).collect();
     let owners: HashSet<String> = old.iter().map(|o| owner(o)).collect();
@@ -30,7 +30,7 @@ fn url(line: &[u8]) -> Option<&str> {
     rest.strip_prefix('=').map(str::trim)
 }
 
-/// Returns host and owner of an address, in one spelling for SSH and HTTPS.
+/// Returns host and owner of an address, in the same form for SSH and HTTPS.
 fn owner(address: &str) -> String {
     let rest = address.split_once("://").map_or(address, |(_, r)| r);
     let rest = rest.split_once('@').map_or(rest, |(_, r)| r);
@@ -39,7 +39,7 @@ fn owner(address: &str) -> String {
     format!("{}/{}", parts.next().unwrap_or_default(), parts.next().unwrap_or_default()).to_ascii_lowercase()
 }
 
-/// Reports settings of agents, editors and package managers that start programs by themselves.
+/// Reports settings of agents, editors and package managers that start programs automatically.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let Ok(full) = std::str::from_utf8(path.as_bytes()) else { return };
     let is = |ends: &[&str]| ends.iter().any(|e| full == *e || full.ends_with(&format!("/{e}")));
@@ -77,7 +77,7 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
             );
         }
     } else if is(&["package.json"]) {
-        // A removed line of the same key makes the script another one, not a new one.
+        // A removed line with the same key means that the script is changed, not new.
         let gone: HashSet<&str> = removed(text).filter_map(|l| key(l.text)).collect();
         for line in added(text) {
             let name = key(line.text).filter(|k| matches!(*k, "preinstall" | "install" | "postinstall"));
@@ -88,7 +88,7 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     }
 }
 
-/// Returns the key of a JSON line `"key": …` whose value stands on the same line.
+/// Returns the key of a JSON line `"key": …` whose value is on the same line.
 pub(super) fn key(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line).ok()?.trim_start().trim_start_matches(['{', ' ']);
     let (name, rest) = line.strip_prefix('"')?.split_once('"')?;

@@ -1,4 +1,4 @@
-//! What a mass change repeats for every file is said once.
+//! Replaces findings that a mass change repeats for every file by one finding.
 
 use crate::diff::{ObjectId, RepoPath};
 use crate::finding::Finding;
@@ -7,15 +7,15 @@ use crate::rules::report::{Reporter, Sighting};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
-/// The rule that a recursive `chmod` makes speak of every file.
+/// The rule that reports every file of a recursive `chmod`.
 const RULE: &str = "executable-bit";
-/// Files of one change that are told of one by one.
+/// Files of one change that are reported individually, at most.
 const SINGLE: usize = 5;
-/// Files that are named where there are more.
+/// Files whose names are listed if there are more.
 const NAMED: usize = 3;
 
-/// Puts one finding about the change in the place of many about files. `may` tells which may go: those that count
-/// for no more where they stand than they would there.
+/// Replaces many findings about files by one finding about the change. `may` returns true if a
+/// finding may be replaced: the thresholds of its file are the same as those of the change.
 pub(in crate::rules) fn gather(rules: &RuleSet, may: &dyn Fn(&Finding) -> bool, findings: &mut Vec<Finding>) {
     let is_one = |f: &Finding| f.rule_id() == RULE && f.suppressed.is_none() && f.file().is_some() && may(f);
     let mut crowds: BTreeMap<Option<ObjectId>, Vec<RepoPath>> = BTreeMap::new();
@@ -42,7 +42,8 @@ fn about(rules: &RuleSet, files: &[RepoPath], out: &mut Vec<Finding>) {
     let some = some.collect::<Vec<_>>().join(", ");
     let n = files.len();
     let detail = format!("so can {n} files, among them {some}");
-    // The digest stands for the names that are not shown: a waiver of these files is none of others.
+    // The digest represents the names that are not shown, so that a waiver of these files does not
+    // cover others.
     let quote = format!("{n} files ({}): {some}", crate::hex::encode(&all.finalize()[..8]));
     let sighting = Sighting { quote: quote.as_bytes(), detail: Some(&detail), ..Sighting::default() };
     Reporter::new(rules, None, out).report(RULE, sighting);

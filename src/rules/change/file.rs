@@ -1,11 +1,11 @@
-//! What a changed path is: its mode, its name, the first bytes of a binary.
+//! Properties of a changed path: its mode, its name, the first bytes of a binary file.
 
 use super::{added, at_file, at_line};
 use crate::diff::{Body, ChangeKind, FileChange, FileMode, LineNo, RepoPath};
 use crate::rules::report::Reporter;
 use crate::rules::role::is_test_path;
 
-/// Looks at modes, names and magic numbers.
+/// Checks modes, names and magic numbers.
 pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     let Some(new) = &file.entry.new else { return };
     match new.mode {
@@ -38,7 +38,7 @@ fn symlink(file: &FileChange, out: &mut Reporter<'_>) {
     }
 }
 
-/// Returns true if a link in that place points out of the tree.
+/// Returns true if a link at a path points out of the tree.
 fn leaves(path: &RepoPath, target: &[u8]) -> bool {
     let drive = target.len() > 2 && target[1] == b':' && matches!(target[2], b'/' | b'\\');
     if target.starts_with(b"/") || target.starts_with(b"\\") || target.starts_with(b"~/") || drive {
@@ -66,7 +66,7 @@ fn executable(file: &FileChange, out: &mut Reporter<'_>) {
     }
     let shebang = match &file.body {
         Body::Text(t) => t.new.line(LineNo::FIRST).is_some_and(|l| l.starts_with(b"#!")),
-        // Content that did not change is not known; a program of its own is what `program` speaks of.
+        // Unchanged content is unknown, and `program` reports executables.
         Body::Same | Body::Binary(_) | Body::Submodule { .. } => false,
     };
     let detail = match (&file.body, shebang) {
@@ -79,7 +79,7 @@ fn executable(file: &FileChange, out: &mut Reporter<'_>) {
     at_file(out, "executable-bit", file.path(), file.path().file_name(), Some(detail));
 }
 
-/// Looks for an order to the reviewer in a name: `ignore-all-previous-instructions.md`.
+/// Reports instructions to the reviewer in a name: `ignore-all-previous-instructions.md`.
 fn name(path: &RepoPath, out: &mut Reporter<'_>) {
     const WORDS: &[&[u8]] = &[b"ignore", b"disregard", b"forget", b"reviewer", b"assistant", b"lgtm"];
     let lower = path.as_bytes().to_ascii_lowercase();
@@ -93,7 +93,8 @@ fn name(path: &RepoPath, out: &mut Reporter<'_>) {
     }
 }
 
-/// Archives that build tools ask to be committed; their publishers offer actions that check them.
+/// Archives that build tools require in the repository. Their publishers offer actions that verify
+/// them.
 const WRAPPERS: &[&str] = &["gradle/wrapper/gradle-wrapper.jar", ".mvn/wrapper/maven-wrapper.jar"];
 
 fn program(file: &FileChange, out: &mut Reporter<'_>) {
@@ -106,12 +107,12 @@ fn program(file: &FileChange, out: &mut Reporter<'_>) {
     }
 }
 
-/// Names the format of a program by its first bytes; `None`: no program.
+/// Returns the format of a program by its first bytes. `None`: it is not a program.
 fn kind(path: &RepoPath, head: &[u8]) -> Option<&'static str> {
     let extension = path.extension().map(<[u8]>::to_ascii_lowercase).unwrap_or_default();
     let pe = || {
         let at = head.get(0x3c..0x40).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize);
-        // The header may stand behind what is kept of the file.
+        // The header may be after the stored bytes of the file.
         match at.and_then(|at| head.get(at..at + 4)) {
             Some(signature) => signature == b"PE\0\0",
             None => head.len() >= 256,
@@ -165,7 +166,8 @@ fn secret(file: &FileChange, out: &mut Reporter<'_>) {
     }
 }
 
-/// Says what a file of that name holds; `None`: nothing secret, or text that the secret rules read.
+/// Returns the kind of secret in a file with a name. `None`: it contains no secret, or the rules
+/// for secrets read it as text.
 fn key_file(name: &str) -> Option<&'static str> {
     const PLAIN: &[&str] =
         &["example", "sample", "template", "dist", "test", "debug", "dummy", "public", "truststore", "cacerts"];
@@ -183,7 +185,7 @@ fn key_file(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns true if a name is that of an environment file which is read at run time.
+/// Returns true if a name is that of an environment file that is read at run time.
 fn is_env(name: &str) -> bool {
     const PLAIN: &[&str] = &[
         "example",
@@ -212,7 +214,7 @@ fn is_assignment(line: &[u8]) -> bool {
     memchr::memchr(b'=', line).is_some_and(|i| i > 0 && i + 1 < line.len() && line[0] != b'#')
 }
 
-/// Returns true if a line of an environment file gives a secret a value that looks real.
+/// Returns true if a line of an environment file sets a secret to a value that seems real.
 fn sets_secret(line: &[u8]) -> bool {
     const NAMES: &[&str] = &[
         "SECRET",

@@ -1,8 +1,9 @@
-//! Links that put files which rules leave out under a path that they read.
+//! Links that give files which rules skip a path that rules check.
 //!
-//! A path decides who looks at a file: policy leaves some out, most rules are silent about tests and examples, and the
-//! name says which language the rules read. A link gives such a file a second path, and a program that uses it does not
-//! see the first one. The text of the link is all that its change shows, so the link itself is reported.
+//! The path of a file decides which rules check it: policy ignores some files, most rules skip
+//! tests and examples, and the name determines the language. A link gives such a file a second
+//! path, and a program that uses the link does not see the first one. The change of a link shows
+//! only its text, so the link itself is reported.
 
 use super::{Tree, folder};
 use crate::diff::{Entry, FileMode, RepoPath};
@@ -11,18 +12,19 @@ use crate::rules::language::Languages;
 use crate::rules::report::{Reporter, Sighting};
 use crate::rules::role::{self, Role};
 
-/// The id of the rule.
+/// ID of the rule.
 const RULE: &str = "symlink-to-unreviewed";
-/// Links that are followed one after the other, as Linux does.
+/// Consecutive links that are followed, at most, as on Linux.
 const HOPS: usize = 40;
-/// The longest target that is followed, in bytes: the longest path of Linux.
+/// Bytes of a target that is followed, at most: the longest path of Linux.
 const TARGET_MAX: usize = 4096;
 
-/// Reports links that the change brings, and whose target is not reviewed as the link's own path would be.
+/// Reports links that the change adds, and whose target is not reviewed as a file at the link's
+/// path would be.
 pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
     for (index, entry) in entries.iter().enumerate() {
         let Some(new) = entry.new.as_ref().filter(|side| side.mode == FileMode::Symlink) else { continue };
-        // `None` where policy leaves out the link itself.
+        // `None`: policy ignores the link itself.
         let Some(file) = (tree.load)(index) else { continue };
         let written = file.text().and_then(|t| super::added(t).next());
         let target = match &written {
@@ -46,16 +48,18 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
     }
 }
 
-/// What a link leads to that is not reviewed as the link's path would be.
+/// A target of a link that is not reviewed as a file at the link's path would be.
 struct Hidden {
     why: String,
-    /// The target's first line may name an interpreter, so that the rules read it in the link's language.
+    /// True if the target's first line may name an interpreter, so that rules check it in the
+    /// link's language.
     may_be_read: bool,
 }
 
-/// Returns what a link leads to that is not reviewed as the link's path would be; `None` where there is nothing.
+/// Returns the target of a link if it is not reviewed as a file at the link's path would be.
+/// `None`: there is none.
 fn hidden(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
-    // Windows takes either separator; elsewhere a backslash is part of a name.
+    // Windows accepts both separators. On other systems, a backslash is part of a name.
     let other =
         memchr::memchr(b'\\', target).map(|_| target.iter().map(|b| if *b == b'\\' { b'/' } else { *b }).collect());
     let spellings: [Option<Vec<u8>>; 2] = [Some(target.to_vec()), other];
@@ -65,7 +69,8 @@ fn hidden(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
     })
 }
 
-/// Follows a link and every link on its way; `None` where that leaves the repository or does not end.
+/// Resolves a link and every link on its path. `None`: the path leaves the repository or does not
+/// end.
 fn resolve(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Vec<u8>> {
     let parts = |path: &[u8]| -> Vec<Vec<u8>> { path.split(|b| *b == b'/').rev().map(<[u8]>::to_vec).collect() };
     let mut at: Vec<Vec<u8>> = parts(folder(link.as_bytes()).strip_suffix(b"/").unwrap_or_default());
@@ -96,8 +101,8 @@ fn resolve(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Vec<u8>> {
     Some(at.join(&b'/'))
 }
 
-/// Returns the language that a link's name stands for and its target's does not; `None` where rules read the target as
-/// they would read the link.
+/// Returns the language of a link's name if it differs from that of its target. `None`: rules check
+/// the target as they would check the link.
 fn other_language(link: &[u8], target: &[u8]) -> Option<&'static str> {
     let (as_link, as_target) = (Languages::of(link, b""), Languages::of(target, b""));
     const SCRIPTS: &[&str] = &["javascript", "typescript"];
@@ -109,7 +114,7 @@ fn other_language(link: &[u8], target: &[u8]) -> Option<&'static str> {
     as_link.names().next()
 }
 
-/// As [`hidden`], for a resolved target.
+/// Same as [`hidden`], for a resolved target.
 fn hidden_at(link: &[u8], end: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
     let below = |top: &[u8], rest: &[u8]| if top.is_empty() { rest.to_vec() } else { [top, b"/", rest].concat() };
     let at_end = RepoPath::new(end.to_vec());
@@ -119,7 +124,7 @@ fn hidden_at(link: &[u8], end: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
     let by_name = match (is_file, list.is_empty()) {
         (true, _) => vec![as_file()],
         (false, false) => Vec::new(),
-        // What is not there yet can become a file or a folder.
+        // A target that does not exist yet can become a file or a folder.
         (false, true) => vec![as_file(), (below(end, b"x"), below(link, b"x"))],
     };
     let inside = list.iter().filter_map(|file| {

@@ -1,7 +1,8 @@
-//! Lockfiles and the manifests they belong to.
+//! Lockfiles and their manifests.
 //!
-//! A lockfile alone may change: that is an update. It may not change what only the manifest decides, may not
-//! start to download from elsewhere, and may not stay as it is while the manifest asks for something else.
+//! A lockfile may change alone, which is an update. It must not change facts that only the manifest
+//! decides, start to download from another origin, or remain unchanged when the manifest requires
+//! other packages.
 
 use super::{Tree, added, at_file, at_line, config, folder, removed};
 use crate::diff::{ChangeKind, Entry, FileChange, RepoPath, TextChange};
@@ -9,16 +10,16 @@ use crate::rules::report::Reporter;
 use crate::rules::role::is_test_path;
 use std::collections::HashSet;
 
-/// A manifest and the lockfiles that are made from it.
+/// A manifest and the lockfiles that are generated from it.
 struct Ecosystem {
     manifest: &'static str,
     locks: &'static [&'static str],
-    /// Tables or keys of the manifest that decide what is locked.
+    /// Tables or keys of the manifest that determine the locked packages.
     sections: &'static [&'static str],
     form: Form,
 }
 
-/// How a manifest is written.
+/// The format of a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Json,
@@ -62,7 +63,7 @@ static ECOSYSTEMS: &[Ecosystem] = &[
     Ecosystem { manifest: "Gemfile", locks: &["Gemfile.lock"], sections: &["gem"], form: Form::Gemfile },
 ];
 
-/// Reports a lockfile that starts to download from elsewhere, or without protection.
+/// Reports a lockfile that starts to download from another origin, or without protection.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let name = path.file_name();
     if !ECOSYSTEMS.iter().flat_map(|e| e.locks).any(|l| l.as_bytes() == name) || is_test_path(path.as_bytes()) {
@@ -92,7 +93,7 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     }
 }
 
-/// Hosts that packages come from by default.
+/// Returns true for a default host of packages.
 fn is_usual(host: &str) -> bool {
     const USUAL: &[&str] = &[
         "registry.npmjs.org",
@@ -114,7 +115,7 @@ fn is_usual(host: &str) -> bool {
     USUAL.contains(&host)
 }
 
-/// Returns the address that a line of a lockfile downloads from.
+/// Returns the download address in a line of a lockfile.
 fn download(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line).ok()?;
     let trimmed = line.trim_start();
@@ -134,7 +135,7 @@ fn host(address: &str) -> Option<&str> {
     Some(rest.rsplit('@').next().unwrap_or(rest))
 }
 
-/// Reports manifests whose lockfile stayed behind, and lockfiles that say what no manifest does.
+/// Reports manifests whose lockfile was not updated, and lockfiles that contradict their manifest.
 pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
     let changed: HashSet<&[u8]> =
         entries.iter().flat_map(|e| [&e.old, &e.new]).flatten().map(|s| s.path.as_bytes()).collect();
@@ -153,7 +154,7 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
     }
 }
 
-/// The manifest changed what it asks for, its lockfile did not change.
+/// Reports a manifest with changed requirements whose lockfile did not change.
 fn behind(
     e: &Ecosystem,
     path: &RepoPath,
@@ -165,11 +166,11 @@ fn behind(
     if !out.wants("manifest-without-lockfile") {
         return;
     }
-    // What a generator copies is no part of this project.
+    // Files that a generator copies are not part of this project.
     if memchr::memmem::find(path.as_bytes(), b"template").is_some() {
         return;
     }
-    // A workspace keeps its lockfile at the top, so every folder upwards is looked at.
+    // A workspace has its lockfile at the top, so every parent folder is checked.
     let mut at = folder(path.as_bytes());
     let lock = loop {
         let beside = |l: &&str| RepoPath::new([at, l.as_bytes()].concat());
@@ -186,7 +187,8 @@ fn behind(
     };
     let Some(file) = (tree.load)(index) else { return };
     let Some(text) = file.text() else { return };
-    // A new member of a workspace may need nothing new; a manifest that was there and asks for more does.
+    // A new member of a workspace may have no new requirements, but an existing manifest with
+    // additional requirements has.
     if file.entry.kind != ChangeKind::Modified {
         return;
     }
@@ -196,14 +198,15 @@ fn behind(
     }
 }
 
-/// Returns the first added line that asks for a package or a version nobody asked for before.
+/// Returns the first added line that requires a package or a version that was not required before.
 fn asks_for_more<'t>(e: &Ecosystem, text: &'t TextChange) -> Option<(crate::diff::LineNo, &'t [u8])> {
     let whole = text.new.whole()?;
     let wanted = requirement_lines(e, whole);
     let same = |line: &[u8]| match e.form {
-        // The sums of later versions may be there already: only a module that nobody asked for surely lacks its own.
+        // The sums of later versions may already exist. Only a module that was not required before
+        // certainly lacks its sum.
         Form::GoMod => line.trim_ascii().split(|b| *b == b' ').find(|w| *w != b"require").unwrap_or_default().to_vec(),
-        // A comment asks for nothing.
+        // A comment is not a requirement.
         Form::Toml | Form::Gemfile => squeeze(line.split(|b| *b == b'#').next().unwrap_or_default()),
         Form::Json => squeeze(line),
     };
@@ -213,12 +216,12 @@ fn asks_for_more<'t>(e: &Ecosystem, text: &'t TextChange) -> Option<(crate::diff
         .map(|l| (l.number, l.text))
 }
 
-/// Drops white space and commas, which a neighbour's change may touch.
+/// Removes white space and commas, which the change of an adjacent line may affect.
 fn squeeze(line: &[u8]) -> Vec<u8> {
     line.iter().copied().filter(|b| !b.is_ascii_whitespace() && *b != b',').collect()
 }
 
-/// Returns the numbers of the lines that name a requirement.
+/// Returns the numbers of the lines with requirements.
 fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
     let mut out = HashSet::new();
     let mut inside: Option<usize> = None;
@@ -283,7 +286,7 @@ fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
     out
 }
 
-/// The lockfile changed what only a manifest can decide, and no manifest changed.
+/// Reports a lockfile whose change only a manifest can cause, if no manifest changed.
 fn ahead(e: &Ecosystem, path: &RepoPath, index: usize, entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
     let below = folder(path.as_bytes());
     let is_manifest = |p: &RepoPath| {
@@ -309,22 +312,22 @@ fn ahead(e: &Ecosystem, path: &RepoPath, index: usize, entries: &[Entry], tree: 
 
 type Place = (Option<crate::diff::LineNo>, Vec<u8>, &'static str);
 
-/// Finds the first added line of a lockfile that repeats what the manifest says.
+/// Returns the first added line of a lockfile that repeats the manifest.
 fn decided_by_manifest(file: &FileChange, text: &TextChange) -> Option<Place> {
     let name = file.path().file_name();
     match name {
-        // A hash over the manifest's requirements.
+        // A hash of the manifest's requirements.
         b"composer.lock" | b"poetry.lock" => {
             let is_hash = |l: &[u8]| memchr::memmem::find(l, b"content-hash").is_some();
             let other_format = || added(text).any(|l| memchr::memmem::find(l.text, b"generated by").is_some());
             let line = added(text).find(|l| is_hash(l.text))?;
             (!other_format()).then(|| (Some(line.number), line.text.to_vec(), "its hash is that of another manifest"))
         }
-        // The requirements of the top package stand under `packages.""`.
+        // The requirements of the top package are under `packages.""`.
         b"package-lock.json" | b"npm-shrinkwrap.json" => {
             let whole = text.new.whole()?;
             let wanted = root_requirements(whole);
-            // A lockfile of the first version has no such part: then all of it is new, and says nothing.
+            // A lockfile of version 1 has no such part. Then all of it is new and proves nothing.
             if text.old.whole().is_some_and(|old| root_requirements(old).is_empty()) {
                 return None;
             }
@@ -369,7 +372,7 @@ fn root_requirements(whole: &[u8]) -> HashSet<u32> {
             section = None;
         }
         if root.is_some_and(|r| depth < r) {
-            // Other packages follow: nothing more of the root.
+            // Other packages follow, so the requirements of the root end here.
             return out;
         }
     }

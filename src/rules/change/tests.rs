@@ -29,7 +29,7 @@ fn adding(files: &[(&str, &str)]) -> Vec<Finding> {
     out
 }
 
-/// Makes the patch between two versions of files; no old version: the file is new.
+/// Returns the patch between two versions of files. A file without an old version is new.
 fn between(files: &[(&str, Option<&str>, Option<&str>)]) -> Vec<FileChange> {
     use crate::diff::{Attribute, Body, ChangeKind, Entry, FileMode, Side};
     let side = |path: &str| Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
@@ -76,7 +76,8 @@ fn a_checkout_of_the_head_is_reported_when_only_the_trigger_is_new() {
     );
 }
 
-/// Returns the lines at which a workflow with such triggers and steps is said to check out a stranger's code.
+/// Returns the lines at which a workflow with these triggers and steps is reported for checking out
+/// untrusted code.
 fn checkouts(on: &str, steps: &str) -> Vec<u32> {
     let text = format!("on: {on}\njobs:\n  a:\n    steps:\n{steps}");
     let found = adding(&[(".github/workflows/a.yml", &text)]);

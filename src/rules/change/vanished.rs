@@ -1,11 +1,12 @@
-//! Tests that a change takes away without putting others in their place.
+//! Tests that a change removes without replacing them.
 
 use super::{Tree, added, at_file, removed};
 use crate::diff::{ChangeKind, Entry, FileChange, FileMode, RepoPath};
 use crate::rules::report::Reporter;
 use crate::rules::role::may_be_test;
 
-/// Changes with more test files than this are reorganisations: counting says nothing about them.
+/// Test files of a change, at most. A change with more is a reorganisation, in which counts prove
+/// nothing.
 const MANY: usize = 30;
 /// Extensions of program text that tests are written in.
 const PROGRAM: &[&[u8]] = &[
@@ -14,12 +15,12 @@ const PROGRAM: &[&[u8]] = &[
     b"dart", b"lua",
 ];
 
-/// Reports a change that deletes tests while what they test stays.
+/// Reports a change that deletes tests but keeps the tested code.
 pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
     if !out.wants("test-deleted") || !entries.iter().any(touches_test) {
         return;
     }
-    // What is deleted together with its tests needs none.
+    // Code that is deleted together with its tests needs no tests.
     let is_source = |e: &Entry| is_program(e.path()) && !may_be_test(e.path().as_bytes());
     if entries.iter().any(|e| e.kind == ChangeKind::Deleted && is_source(e)) {
         return;
@@ -40,7 +41,7 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
             worst = Some((i, net, first));
         }
     }
-    // Source that loses as much as its tests do is a feature that goes.
+    // If the source loses as much as its tests do, the change removes a feature.
     if gone > came
         && let Some((i, _, first)) = worst
     {
@@ -71,7 +72,8 @@ fn touches_test(entry: &Entry) -> bool {
     regular && is_program(entry.path()) && may_be_test(entry.path().as_bytes())
 }
 
-/// Counts the tests that a change removes from and adds to a file; the third is the first removed line of one.
+/// Counts the tests that a change removes from and adds to a file. The third value is the first
+/// removed line of a test.
 fn declared(file: &FileChange) -> (u32, u32, Vec<u8>) {
     let Some(text) = file.text() else { return (0, 0, Vec::new()) };
     let mut minus = 0;

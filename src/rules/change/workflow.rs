@@ -1,9 +1,10 @@
-//! GitHub workflows that a stranger can steer.
+//! GitHub workflows that an untrusted author can control.
 //!
-//! Reads the whole new file by lines and indentation, as far as a workflow needs: triggers, and the keys of each
-//! step. A finding is made only where an added line is part of its cause.
+//! Reads the whole new file by lines and indentation, but only the parts of a workflow that rules
+//! need: triggers, and the keys of each step. A finding is reported only if an added line is part
+//! of its cause.
 //!
-//! What a stranger writes is listed in GitHub's documentation:
+//! GitHub's documentation lists the values that untrusted authors control:
 //! <https://docs.github.com/en/actions/concepts/security/script-injections>.
 
 use super::at_line;
@@ -15,7 +16,7 @@ use crate::rules::report::{Reporter, Sighting};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Triggers that run with the base repository's rights on what a stranger did.
+/// Triggers that run with the base repository's rights on actions of untrusted users.
 const PRIVILEGED: &[&str] = &[
     "pull_request_target",
     "workflow_run",
@@ -28,12 +29,12 @@ const PRIVILEGED: &[&str] = &[
     "gollum",
     "pull_request_comment",
 ];
-/// Triggers under which the head of a pull request may be checked out with those rights.
+/// Triggers under which the head of a pull request may be checked out with these rights.
 const TAKES_HEAD: &[&str] = &["pull_request_target", "workflow_run", "issue_comment"];
 /// Owners whose actions GitHub itself maintains.
 const FIRST_PARTY: &[&str] = &["actions", "github"];
 
-/// Looks at a workflow or an action.
+/// Checks a workflow or an action.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     if !is_workflow(path.as_bytes()) {
         return;
@@ -64,17 +65,17 @@ pub(in crate::rules) fn is_workflow(path: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Line<'a> {
     number: LineNo,
-    /// Columns before the first character, a leading `- ` counted in.
+    /// Columns before the first character, including a leading `- `.
     indent: usize,
-    /// A `- ` starts here.
+    /// True if a `- ` starts here.
     item: bool,
-    /// `key: value`; empty for other lines.
+    /// Key of `key: value`. Empty for other lines.
     key: &'a str,
     value: &'a str,
     text: &'a str,
-    /// The change adds it.
+    /// True if the change adds the line.
     fresh: bool,
-    /// Part of a block scalar (`|`, `>`), so no structure.
+    /// True if the line is part of a block scalar (`|`, `>`), so that it has no structure.
     scalar: bool,
 }
 
@@ -131,19 +132,20 @@ impl<'a> Workflow<'a> {
             }
             lines.push(line);
         }
-        // Only these are asked for, once for each script: a list of a million others must not be searched each time.
+        // Only these triggers are searched, once for each script, because a list of a million other
+        // triggers must not be searched each time.
         let mut triggers = triggers(&lines);
         let mut seen = HashSet::new();
         triggers.retain(|t| PRIVILEGED.contains(&t.0) && seen.insert(*t));
         Self { lines, triggers }
     }
 
-    /// Returns the names of triggers out of a list that the workflow has.
+    /// Returns the triggers of a list that the workflow has.
     fn has_trigger(&self, of: &[&str]) -> bool {
         self.triggers.iter().any(|(t, _)| of.contains(t))
     }
 
-    /// Returns true if the change adds a trigger out of a list.
+    /// Returns true if the change adds a trigger of a list.
     fn adds_trigger(&self, of: &[&str]) -> bool {
         self.triggers.iter().any(|(t, fresh)| *fresh && of.contains(t))
     }
@@ -216,7 +218,8 @@ impl<'a> Workflow<'a> {
         }
     }
 
-    /// Finds where a step puts the head of a pull request into the folder of its job; what it only fetches is noted.
+    /// Returns the checkout if a step puts the head of a pull request into the folder of its job.
+    /// Records heads that the step only fetches.
     fn checkout(&self, step: &Range<usize>, fetched: &mut FetchedHeads) -> Option<Checkout> {
         let lines = &self.lines[step.clone()];
         let counts = |head: Head| self.has_trigger(head.triggers()).then_some(head);
@@ -236,7 +239,7 @@ impl<'a> Workflow<'a> {
             let Some((verb, mut arguments)) = git_call(&command.text) else { continue };
             let mut named = command.text.as_str();
             if matches!(verb, "show" | "cat-file") {
-                // Only files count, and only those of the head.
+                // Only files of the head count.
                 let says_no_more = verb == "cat-file" && arguments.iter().any(|a| matches!(*a, "-e" | "-s" | "-t"));
                 arguments = arguments.into_iter().filter_map(revision_of_file).filter(|_| !says_no_more).collect();
                 named = arguments.iter().find(|a| Head::named(a).is_some()).copied().unwrap_or_default();
@@ -304,7 +307,7 @@ impl<'a> Workflow<'a> {
         out
     }
 
-    /// Reports expressions with a stranger's text inside a script.
+    /// Reports expressions with untrusted text inside a script.
     fn scripts(&self, path: &RepoPath, step: &Range<usize>, out: &mut Reporter<'_>) {
         let lines = &self.lines[step.clone()];
         let github_script =
@@ -319,7 +322,8 @@ impl<'a> Workflow<'a> {
             }
             let text = if line.scalar { line.text } else { line.value };
             if line.scalar && text.trim_start().starts_with('#') && !github_script {
-                // A comment of the shell: a line break in the value would end it, so it counts all the same.
+                // An expression in a comment of the shell counts, because a line break in its value
+                // ends the comment.
             }
             for expression in expressions(text) {
                 let Some(context) = untrusted(expression) else { continue };
@@ -376,7 +380,7 @@ fn unquote(text: &str) -> &str {
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
-/// Returns the triggers under `on`, each with whether the change adds it.
+/// Returns the triggers under `on`, each with true if the change adds it.
 fn triggers<'a>(lines: &[Line<'a>]) -> Vec<(&'a str, bool)> {
     let Some(at) = lines.iter().position(|l| l.indent == 0 && !l.scalar && matches!(l.key, "on" | "true")) else {
         return Vec::new();
@@ -402,19 +406,21 @@ fn triggers<'a>(lines: &[Line<'a>]) -> Vec<(&'a str, bool)> {
         .collect()
 }
 
-/// How a text names what a stranger wrote, which tells under which triggers it is there at all.
+/// The kind of name that a text uses for untrusted content. It determines under which triggers the
+/// content exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Head {
     /// The fields of a pull request.
     PullRequest,
-    /// The fields of the run that came before.
+    /// The fields of the preceding run.
     Run,
     /// The number of a pull request.
     Number,
 }
 
 impl Head {
-    /// Returns how a text names the head of a pull request or of the run that came before.
+    /// Returns the kind of name that a text uses for the head of a pull request or of the preceding
+    /// run.
     fn named(text: &str) -> Option<Self> {
         let text = &dotted(text);
         const HEADS: &[(&str, Head)] = &[
@@ -431,7 +437,7 @@ impl Head {
         HEADS.iter().find(|(h, _)| text.contains(h)).map(|(_, head)| *head).or(numbered.then_some(Head::Number))
     }
 
-    /// Returns the triggers that run with the rights of the base and give it a value.
+    /// Returns the triggers that run with the rights of the base and provide a value for it.
     fn triggers(self) -> &'static [&'static str] {
         match self {
             Self::PullRequest => &["pull_request_target"],
@@ -446,29 +452,29 @@ impl Head {
 struct Checkout {
     head: Head,
     lines: Range<usize>,
-    /// It was fetched before, by lines that the change adds.
+    /// True if lines that the change adds fetched it before.
     fetch_is_fresh: bool,
 }
 
-/// A head that a job has among its objects.
+/// A head that is among the objects of a job.
 #[derive(Clone, Copy, Debug)]
 struct Fetched {
     head: Head,
     fresh: bool,
 }
 
-/// The heads that a job has among its objects, by their names there.
+/// The heads that are among the objects of a job, by their local names.
 #[derive(Debug, Default)]
 struct FetchedHeads {
     names: HashMap<String, Fetched>,
-    /// By what stands before the `*` of a pattern of git, such as `pr/*`.
+    /// By the text before the `*` of a pattern of git, such as `pr/*`.
     patterns: HashMap<String, Fetched>,
     /// The bytes of the longest pattern.
     longest: usize,
 }
 
 impl FetchedHeads {
-    /// Adds a head under a plain name or a pattern. The first of a name stays.
+    /// Adds a head under a plain name or a pattern. The first head with a name remains.
     fn insert(&mut self, name: &str, fetched: Fetched) {
         let Some((before, _)) = name.split_once('*') else {
             self.names.entry(name.to_owned()).or_insert(fetched);
@@ -493,10 +499,10 @@ fn local_name(name: &str) -> &str {
     ["refs/heads/", "refs/remotes/", "refs/"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
 }
 
-/// A command of a script, and the lines it stands on.
+/// A command of a script, and its lines.
 #[derive(Debug)]
 struct Command {
-    /// Without blanks inside of expressions, so that each is a part of one word.
+    /// Text without blanks inside of expressions, so that each expression is part of one word.
     text: String,
     lines: Range<usize>,
 }
@@ -540,7 +546,8 @@ fn git_call(command: &str) -> Option<(&str, Vec<&str>)> {
     Some((verb, words.collect()))
 }
 
-/// Returns true if a line of a step leaves its scripts to a shell, so that a command starts with its name.
+/// Returns true if a shell runs the scripts of a step with this line, so that a command starts with
+/// its name.
 fn is_shell(line: &Line<'_>) -> bool {
     const OTHERS: &[&str] = &["python", "python3", "node", "perl", "ruby", "deno", "bun"];
     let value = unquote(line.value);
@@ -551,8 +558,8 @@ fn is_shell(line: &Line<'_>) -> bool {
     }
 }
 
-/// Returns the words of a line of a program, also those in its texts and calls: ``exec(`git checkout x`)`` and
-/// `exec('git', ['checkout', 'x'])` become `exec git checkout x`.
+/// Returns the words of a line of a program, including the words of its strings and calls:
+/// ``exec(`git checkout x`)`` and `exec('git', ['checkout', 'x'])` become `exec git checkout x`.
 fn bare_words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -585,7 +592,8 @@ fn revision_of_file(argument: &str) -> Option<&str> {
     (!revision.starts_with('-') && !path.is_empty()).then_some(revision)
 }
 
-/// Returns true if a call of git takes over files of the state that it names: into its folder, its index or its output.
+/// Returns true if a call of git copies files of the state that it names into its folder, its index
+/// or its output.
 fn takes_in(verb: &str, arguments: &[&str]) -> bool {
     let has = |wanted: &[&str]| arguments.iter().any(|a| wanted.contains(a));
     match verb {
@@ -608,7 +616,7 @@ fn expressions(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns where an expression ends: at the first `}}` that is not part of a string.
+/// Returns the end of an expression: the first `}}` that is not part of a string.
 fn expression_end(text: &str) -> Option<usize> {
     const NEAR: usize = 4096;
     let bytes = text.as_bytes();
@@ -662,7 +670,7 @@ fn without_blanks(text: &str) -> String {
     out
 }
 
-/// Reads `['name']` or `["name"]`: the name, and the length of all of it.
+/// Parses `['name']` or `["name"]`: the name, and the length of the whole member.
 fn member(text: &str) -> Option<(&str, usize)> {
     const NAME_MAX: usize = 100;
     let end = text.bytes().take(NAME_MAX).position(|b| b == b']')?;
@@ -672,8 +680,8 @@ fn member(text: &str) -> Option<(&str, usize)> {
     is_name.then_some((name, end + 1))
 }
 
-/// Returns the parts of an expression whose values it can yield: without strings, comparisons, and calls of functions
-/// that return true or false.
+/// Returns the parts of an expression that can be its value: without strings, comparisons, and
+/// calls of functions that return true or false.
 fn yielded(expression: &str) -> String {
     let mut bare = String::with_capacity(expression.len());
     let mut quoted = false;
@@ -723,7 +731,7 @@ fn yielded_parts(expression: &str, depth: usize, out: &mut String) {
     }
 }
 
-/// Returns the context whose text an expression yields and that a stranger writes; `None`: there is none.
+/// Returns the context with untrusted text that an expression can yield. `None`: there is none.
 fn untrusted(expression: &str) -> Option<String> {
     const EXACT: &[&str] = &[
         "github.head_ref",
@@ -756,7 +764,7 @@ fn untrusted(expression: &str) -> Option<String> {
         "github.event.workflow_run.head_commit.author.name",
         "github.event.workflow_run.head_repository.description",
     ];
-    // Lists: an index or `*` stands where the word ends.
+    // For lists, the word ends at an index or `*`.
     const WITHIN: &[(&str, &[&str])] = &[
         ("github.event.commits", &[".message", ".author.email", ".author.name"]),
         ("github.event.pages", &[".page_name", ".title"]),

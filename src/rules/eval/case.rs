@@ -24,7 +24,7 @@ pub struct Case {
     pub expected: Vec<u32>,
     /// Lines, from 1, that look similar and are harmless.
     pub safe: Vec<u32>,
-    /// Where the case is written: `FILE:LINE`.
+    /// Position of the case: `FILE:LINE`.
     #[serde(skip)]
     pub place: String,
 }

@@ -1,4 +1,4 @@
-//! Calls: of functions in this file, and of what the tables know.
+//! Calls of functions in this file, and of functions that the tables describe.
 
 use super::FlowLanguage as L;
 use super::eval::{map_taints, proof_of};
@@ -12,9 +12,9 @@ use super::table::{Place, Role};
 use super::value::{Const, Env, Items, Taint, Taints, Value, What, join, join_taints};
 use std::hash::{Hash, Hasher};
 
-/// Calls of functions inside calls.
+/// Depth of nested calls of functions, at most.
 const CALLS: usize = 4;
-/// Ways in which one function is called that are looked into.
+/// Distinct calls of one function that are analysed, at most.
 const RUNS: u32 = 12;
 /// The kind of a callee.
 pub(super) struct Callee {
@@ -28,7 +28,7 @@ impl<'m> Run<'m> {
     /// Evaluates an argument.
     pub(super) fn argument(&mut self, a: &Arg) -> Given {
         let value = match &self.module.expr(a.value).kind {
-            // It runs when it is known who calls it.
+            // A function literal runs when its caller is known.
             ExprKind::Function(f) => Value { what: What::Function(*f), ..Value::default() },
             _ => self.eval(a.value),
         };
@@ -85,7 +85,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Returns a function of this file that a member of a value is.
+    /// Returns the function of this file to which a member of a value refers.
     pub(super) fn callable(&mut self, base: &Value, name: Sym) -> Value {
         if let What::Instance(c) | What::Class(c) = base.what {
             if let Some(f) = self.method(c, name) {
@@ -227,7 +227,7 @@ impl<'m> Run<'m> {
         Value { path: Some(path), ..v }
     }
 
-    /// Applies a call.
+    /// Evaluates a call of a callee.
     fn apply(&mut self, target: &Callee, path: Option<PathId>, given: &[Given], span: Span, id: ExprId) -> Value {
         let receiver = target.receiver.as_ref().map(|(e, v)| (*e, v));
         let info = CallInfo { args: given, receiver, span };
@@ -245,7 +245,7 @@ impl<'m> Run<'m> {
         let mut sources: Taints = None;
         let mut ty: Option<PathId> = None;
         let mut clean: Vec<(u32, Taints)> = Vec::new();
-        // The contents of a collection are known more exactly than the tables state them.
+        // The contents of a collection are known more exactly than the tables describe them.
         let mut result = match &target.receiver {
             Some((e, base)) => self.collection_method(word, *e, base, given),
             None => None,
@@ -328,7 +328,7 @@ impl<'m> Run<'m> {
         }
         for (kinds, data) in clean {
             v = v.clean_data(kinds, &data);
-            // The call filters what it reads itself.
+            // The call itself filters the data that it reads.
             if data.is_none() {
                 sources = map_taints(&sources, kinds, false);
             }
@@ -348,7 +348,7 @@ impl<'m> Run<'m> {
         v
     }
 
-    /// Returns the result of a function that the tables list with the parts of the text that are known.
+    /// Returns the result of a function of the tables, with the known parts of the text.
     fn with_known_text(
         &mut self,
         v: Value,
@@ -370,7 +370,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Returns the data at places of a call.
+    /// Returns the data of arguments to which table places refer.
     fn data_of(&self, places: &[Place], call: &CallInfo<'_>) -> Taints {
         let mut out: Taints = None;
         for p in places {
@@ -391,7 +391,7 @@ impl<'m> Run<'m> {
         out
     }
 
-    /// Gives data to a place of a call.
+    /// Adds data to a place of a call.
     fn fill(&mut self, place: Place, call: &CallInfo<'_>, data: &Taints, is_strong: bool) {
         let mut targets: Vec<(ExprId, Value)> = Vec::new();
         match place {
@@ -414,7 +414,8 @@ impl<'m> Run<'m> {
         let mut taints: Taints = None;
         let mut own: Taints = None;
         if let Some((of, base)) = &target.receiver {
-            // Data in named fields of an object is not the result of its other methods.
+            // Data in named fields of an object does not flow into the results of its other
+            // methods.
             let is_object = matches!(base.what, What::Instance(_)) || base.path.is_some() || self.is_this(*of);
             own = if is_object { base.outer() } else { base.deep() };
         } else if target.name.is_none() {
@@ -423,7 +424,7 @@ impl<'m> Run<'m> {
         for a in given {
             taints = join_taints(&taints, &a.value.deep());
         }
-        // The record that a method of a clean object looks up by data is not that data.
+        // If a method of a clean object looks up a record by data, the record is not that data.
         if names::is_lookup(word) && own.is_none() {
             taints = None;
         }
@@ -444,7 +445,7 @@ impl<'m> Run<'m> {
         self.through(Value::tainted(taints), span)
     }
 
-    /// Returns true for a function of the project in another file, whose effect on data is not known.
+    /// Returns true for a function of another file of the project, whose effect on data is unknown.
     fn is_doubtful(&mut self, word: &str, target: &Callee) -> bool {
         let is_getter = names::is_getter(word);
         let root = target.path.map(|p| (self.paths.root_of(p), self.paths.text(p)));
@@ -462,7 +463,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Returns true for modules that the tables know, and for those of the language.
+    /// Returns true for modules that the tables name, and for modules of the language.
     fn is_known_module(&mut self, target: &Callee) -> bool {
         let Some(path) = target.path else { return false };
         let text = self.paths.text(path);
@@ -479,7 +480,7 @@ impl<'m> Run<'m> {
         is_known
     }
 
-    /// `require("x")`: the module.
+    /// Returns the module of `require("x")`.
     fn module_of(&mut self, word: &str, target: &Callee, given: &[Given]) -> Option<Value> {
         if !matches!(word, "require" | "import" | "__import__" | "import_module")
             || target.receiver.is_some() && word != "import_module"
@@ -490,7 +491,7 @@ impl<'m> Run<'m> {
         Some(Value::at(self.module_path(&name)))
     }
 
-    /// Returns the path of a module. One of the project itself is unknown.
+    /// Returns the path of a module. A module of the project itself is unknown.
     pub(super) fn module_path(&mut self, path: &str) -> PathId {
         let path = path.strip_prefix("node:").unwrap_or(path);
         if path.starts_with(['.', '/', '~']) {
@@ -525,7 +526,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Makes an object of a class of this file.
+    /// Creates an object of a class of this file.
     fn construct(&mut self, class: ClassId, given: &[Given], span: Span) -> Value {
         let path = self.base_path(class);
         let fresh = self.fresh(class);
@@ -539,7 +540,7 @@ impl<'m> Run<'m> {
                 }
             }
             None => {
-                // A record: the arguments are in it.
+                // A record contains its arguments.
                 for a in given {
                     match a.keyword {
                         Some(k) => {
@@ -566,7 +567,7 @@ impl<'m> Run<'m> {
         None
     }
 
-    /// Calls a function with arguments. Returns its result and the object after it.
+    /// Calls a function with arguments. Returns its result and the object after the call.
     pub(super) fn invoke(
         &mut self,
         f: FunctionId,
@@ -599,7 +600,8 @@ impl<'m> Run<'m> {
             self.leave();
             return out;
         }
-        // A function that is called in many ways is only looked into for the first of them.
+        // Of a function that is called with many different arguments, only the first calls are
+        // analysed.
         let runs = self.runs.get_mut(f.0 as usize).map_or(0, count_up);
         if runs > RUNS {
             let taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.deep()));
@@ -671,7 +673,8 @@ impl<'m> Run<'m> {
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
         self.spend();
         let outer = (self.env.clone(), self.is_alive);
-        // While the statements of the file run, a function sees the variables that they have set so far.
+        // While the statements of the file run, a function can read the variables that they have
+        // set so far.
         let is_first = !self.has_globals && self.frames.iter().all(|f| f.function.is_none());
         if is_first {
             self.globals = self.env.clone();
@@ -708,7 +711,8 @@ impl<'m> Run<'m> {
         };
         let count = function.body.len() - usize::from(last.is_some());
         self.block(function.body.get(..count).unwrap_or_default());
-        // Without a value it is not what a condition asks for.
+        // A function that ends without a value does not have the outcome that the condition
+        // requires.
         if self.is_alive && last.is_none() && self.frame().outcome == Some(true) {
             self.is_alive = false;
         }

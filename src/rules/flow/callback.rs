@@ -1,4 +1,5 @@
-//! Functions that calls take, and what functions of this file say about their parameters.
+//! Functions that are passed to calls, and the checks that functions of this file make on their
+//! parameters.
 
 use super::call::Callee;
 use super::run::{Run, THIS};
@@ -6,7 +7,7 @@ use super::shape::{ExprId, ExprKind, FunctionId, Span};
 use super::sink::{CallInfo, Given};
 use super::value::{Env, Items, Value, What, join};
 
-/// Functions and methods that run a function for each item, or with the result, of what they are called on.
+/// Functions and methods that run a function for each item of their receiver, or with its result.
 const ITERATING: [&str; 40] = [
     "map",
     "forEach",
@@ -50,7 +51,7 @@ const ITERATING: [&str; 40] = [
     "each_value",
 ];
 impl Run<'_> {
-    /// Returns the function of this file that a callee is.
+    /// Returns the function of this file to which a callee refers.
     pub(super) fn local_function(&mut self, callee: ExprId) -> Option<FunctionId> {
         let what = match &self.module.expr(callee).kind {
             ExprKind::Name(name) => self.callable_name(*name).what,
@@ -76,7 +77,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the kinds that each argument is harmless for if a function returns with an outcome.
+    /// Returns the kinds for which each argument is harmless if a function returns with an outcome.
     pub(super) fn says(&mut self, f: FunctionId, given: &[Given], outcome: Option<bool>) -> Vec<u32> {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
         let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
@@ -110,7 +111,8 @@ impl Run<'_> {
         std::mem::replace(&mut self.last_ends, kept)
     }
 
-    /// Runs function literals and functions by name that a call takes. Returns the call's result, if they decide it.
+    /// Runs function literals and named functions that are passed to a call. Returns the call's
+    /// result if the functions determine it.
     pub(super) fn run_callbacks(&mut self, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
         let word = target.name.map(|n| self.module.word(n)).unwrap_or_default();
         let mut result = None;
@@ -130,8 +132,8 @@ impl Run<'_> {
         result
     }
 
-    /// Runs a function for each item of what a method is called on. Returns the method's result, if it is made of the
-    /// function's results.
+    /// Runs a function for each item of the receiver of a method. Returns the method's result if it
+    /// consists of the function's results.
     fn run_iteration(
         &mut self,
         word: &str,
@@ -176,7 +178,7 @@ impl Run<'_> {
     }
 }
 
-/// Returns the kinds that data became harmless for.
+/// Returns the kinds for which data became harmless.
 fn kinds_between(old: &Value, new: &Value) -> u32 {
     let mut out = u32::MAX;
     for t in old.taints.iter().flat_map(|l| l.iter()) {

@@ -4,7 +4,7 @@ use super::Kind;
 use super::shape::Op;
 use super::value::{Const, GAP, Key};
 
-/// Returns a constant as a part of a text.
+/// Returns a constant as part of a text.
 pub(super) fn shown(c: &Const) -> Option<String> {
     match c {
         Const::Text(t) => Some(t.to_string()),
@@ -41,7 +41,7 @@ fn number(c: &Const) -> Option<f64> {
     }
 }
 
-/// Calculates.
+/// Evaluates a binary operation on constants.
 pub(super) fn binary(op: Op, a: &Const, b: &Const) -> Option<Const> {
     if let Some(o) = compare(op, a, b) {
         return Some(Const::Bool(o));
@@ -97,7 +97,8 @@ fn equal(a: &Const, b: &Const) -> bool {
     }
 }
 
-/// Returns the kinds of sinks that data cannot harm after a text: an address with a fixed host is one.
+/// Returns the kinds of sinks that data cannot harm if it follows a text. An address with a fixed
+/// host is such a text.
 pub(super) fn fixed_by(known: &str) -> u32 {
     let targets = Kind::Url.bit() | Kind::Redirect.bit();
     if known.is_empty() {
@@ -113,7 +114,7 @@ pub(super) fn fixed_by(known: &str) -> u32 {
     }
     let rest = match known.split_once("://") {
         Some((scheme, rest)) if scheme.len() < 20 => rest,
-        // A base that the program chose, and then a path.
+        // A base that the program chose, followed by a path.
         _ if known.starts_with(GAP) => known.trim_start_matches(GAP),
         _ => return 0,
     };

@@ -1,21 +1,22 @@
-//! The expressions that variables are derived from, so that a check of one is a check of the other.
+//! The expressions from which variables are derived, so that a check of a variable is also a check
+//! of its sources.
 
 use super::names;
 use super::run::Run;
 use super::shape::{ExprId, ExprKind, Op, Sym};
 
 impl Run<'_> {
-    /// Returns the names that a variable's value was made from.
+    /// Returns the names from which a variable's value was derived.
     pub(super) fn sources_of(&self, name: Sym) -> Vec<(Sym, u32)> {
         self.derived.get(&name).cloned().unwrap_or_default()
     }
 
-    /// Returns the check whose outcome is in a variable.
+    /// Returns the check whose outcome a variable holds.
     pub(super) fn outcome(&self, name: Sym) -> Option<ExprId> {
         self.outcomes.get(&name).copied()
     }
 
-    /// Remembers what a variable is made from.
+    /// Records the expression from which a variable is derived.
     pub(super) fn remember(&mut self, target: ExprId, value: ExprId) {
         let ExprKind::Name(name) = self.module.expr(target).kind else { return };
         let mut value = value;
@@ -40,7 +41,8 @@ impl Run<'_> {
         }
     }
 
-    /// Collects the names that an expression passes on, and the kinds for which a check of the result is one of them.
+    /// Collects the names whose data an expression passes on, with the kinds for which a check of
+    /// the result is a check of the name.
     fn names_in(&self, id: ExprId, kinds: u32, level: u32, out: &mut Vec<(Sym, u32)>) {
         if level > 6 || out.len() > 8 || kinds == 0 {
             return;

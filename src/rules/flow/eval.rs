@@ -11,9 +11,9 @@ use super::value::{Const, GAP, Items, Key, Taint, Taints, Trail, Value, What, jo
 use super::{FlowLanguage, Kind, Proof};
 use std::rc::Rc;
 
-/// Steps of a way that are kept.
+/// Steps of a path that are kept, at most.
 const MOST_STEPS: u32 = 14;
-/// Bytes of a text that are known.
+/// Bytes of a known text, at most.
 const MOST_KNOWN: usize = 400;
 
 impl<'m> Run<'m> {
@@ -120,7 +120,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Data that became a number: it only matters for memory.
+    /// Returns the value of data that became a number. It matters only for memory.
     pub(super) fn number(&self, taints: &Taints) -> Value {
         if !matches!(self.language, FlowLanguage::C | FlowLanguage::Cpp) {
             return Value::default();
@@ -128,7 +128,7 @@ impl<'m> Run<'m> {
         Value::tainted(taints.clone()).clean(!Kind::Memory.bit())
     }
 
-    /// Returns true for the object of the method.
+    /// Returns true for an expression that refers to the object of the method.
     pub(super) fn is_this(&self, id: ExprId) -> bool {
         match &self.module.expr(id).kind {
             ExprKind::This => true,
@@ -137,7 +137,8 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Returns the path `self.name`, `this.name` or `conn.name` of a variable, for entries that start so.
+    /// Returns the path `self.name`, `this.name` or `conn.name` of a variable, for table entries
+    /// that start with it.
     pub(super) fn own_path(&mut self, of: ExprId, name: Sym) -> Option<PathId> {
         let own = if self.is_this(of) {
             if self.language == FlowLanguage::Python { "self" } else { "this" }
@@ -195,7 +196,7 @@ impl<'m> Run<'m> {
         let path = self.free(name);
         let v = self.read(path, Value::default(), span);
         let v = self.conventional(v, name);
-        // A snippet: what it does not define comes from elsewhere.
+        // A name that a snippet does not define comes from code outside of it.
         let is_elsewhere =
             self.is_snippet && v.taints.is_none() && v.path == Some(path) && self.paths.root_of(path) == Root::Free;
         if is_elsewhere && self.module.word(name).trim_start_matches('$').starts_with(|c: char| c.is_ascii_lowercase())
@@ -228,8 +229,8 @@ impl<'m> Run<'m> {
         path
     }
 
-    /// Returns the path of a name that the tables know in a package whose names are all imported: `import . "os/exec"`,
-    /// `from os import *`.
+    /// Returns the path of a name that the tables list in a package whose names are all imported:
+    /// `import . "os/exec"`, `from os import *`.
     fn imported_with_all(&mut self, name: Sym) -> Option<PathId> {
         if !matches!(self.language, FlowLanguage::Go | FlowLanguage::Python) {
             return None;
@@ -252,7 +253,7 @@ impl<'m> Run<'m> {
         if v.what != What::Other || v.items.is_some() || v.constant.is_some() {
             return v;
         }
-        // A declared type says more than the name.
+        // A declared type is more specific than the name.
         let is_typed = matches!(self.language, FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp);
         if is_typed && v.path.is_some_and(|p| self.paths.text(p).starts_with(|c: char| c.is_ascii_uppercase())) {
             return v;
@@ -292,7 +293,7 @@ impl<'m> Run<'m> {
         Some(path)
     }
 
-    /// Applies what the tables say about a path that is read.
+    /// Applies the table entries of a path that is read.
     pub(super) fn read(&mut self, path: PathId, base: Value, span: Span) -> Value {
         let mut v = Value { path: Some(path), ..base };
         for hit in self.paths.hits(path).iter().filter(|h| !h.write) {
@@ -361,7 +362,7 @@ impl<'m> Run<'m> {
         let base = self.eval(of);
         let k = self.eval(key);
         let Some(c) = &k.constant else {
-            // A table of constants stays harmless, whatever the key is.
+            // A table of constants is harmless for every key.
             let item = self.element(&base, span);
             return Value { constant: None, ..item };
         };
@@ -379,7 +380,7 @@ impl<'m> Run<'m> {
                     let item = base.item(key.as_ref());
                     let list = self.paths.member(Some(path), Sym(u32::MAX - 1), "[]");
                     if self.paths.hits(list).is_empty() {
-                        // An item keeps the type that the tables give the collection.
+                        // An item keeps the type that the tables assign to the collection.
                         let is_type = self.paths.root_of(path) == Root::Known && !self.paths.is_call(path);
                         return Value { path: Some(if is_type { path } else { member }), ..item };
                     }
@@ -396,7 +397,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Joins parts to a text.
+    /// Joins parts to one text.
     pub(super) fn concat(&mut self, parts: &[Value]) -> Value {
         let constants: Option<Vec<String>> =
             parts.iter().map(|p| p.constant.as_ref().and_then(constant::shown)).collect();
@@ -408,7 +409,7 @@ impl<'m> Run<'m> {
         }
         let mut known = String::new();
         let mut taints: Taints = None;
-        // One part alone: a conversion to text.
+        // A single part is converted to text.
         let is_empty = |p: &&Value| matches!(&p.constant, Some(Const::Text(t)) if t.is_empty());
         let is_text = parts.len() == parts.iter().filter(is_empty).count() + 1;
         let coerced = if is_text { Kind::NoSql.bit() | Kind::MassAssignment.bit() } else { 0 };
@@ -480,7 +481,7 @@ impl<'m> Run<'m> {
         self.concat(&[a.clone(), b.clone()])
     }
 
-    /// A format with its values.
+    /// Returns the text of a format with its values.
     fn format(&mut self, format: &Value, values: &Value) -> Value {
         let mut parts = Vec::new();
         let text = format.constant.as_ref().and_then(Const::text).cloned();
@@ -538,7 +539,7 @@ impl<'m> Run<'m> {
         let after = self.take();
         self.put(join_envs(after, Some(before)));
         let mut v = join(&a, &b);
-        // `valid && x`: the left side is a truth value, or what is false.
+        // The result of `valid && x` is `x` or a false left side.
         if op == Op::And {
             v = b;
         }
@@ -625,7 +626,7 @@ impl<'m> Run<'m> {
                         ExprKind::Text(t) => Some(Key::Text(Rc::clone(t))),
                         _ => {
                             let key = self.eval(k);
-                            // Data as a key is data in the collection.
+                            // Data in a key becomes data of the collection.
                             v.taints = join_taints(&v.taints, &key.taints);
                             key.constant.as_ref().and_then(constant::key)
                         }
@@ -640,7 +641,7 @@ impl<'m> Run<'m> {
     fn spread(&mut self, v: &mut Value, from: &Value) {
         v.taints = join_taints(&v.taints, &from.taints);
         let Some(items) = &from.items else {
-            // It may replace every key.
+            // The spread data may replace every key.
             if from.taints.is_some()
                 && let Some(items) = &v.items
             {
@@ -676,7 +677,8 @@ impl<'m> Run<'m> {
                 None => self.number(&v.taints),
             };
         }
-        // A cast to a class says more than the declared type: `(HttpServletRequest) request` of a filter.
+        // A cast to a class is more specific than the declared type: `(HttpServletRequest) request`
+        // of a filter.
         let is_class = matches!(self.language, FlowLanguage::Java | FlowLanguage::Kotlin | FlowLanguage::CSharp)
             && v.what == What::Other
             && v.constant.is_none()
@@ -735,7 +737,7 @@ impl<'m> Run<'m> {
         out
     }
 
-    /// Adds a step to the way of a value's data.
+    /// Adds a step to the path of a value's data.
     pub(super) fn through(&self, v: Value, span: Span) -> Value {
         if v.taints.is_none() {
             return v;
@@ -762,7 +764,8 @@ pub(super) fn map_taints(taints: &Taints, kinds: u32, is_built: bool) -> Taints 
     taints.as_ref().map(|t| Rc::new(t.iter().map(change).collect()))
 }
 
-/// Returns how well a kind of source proves a flow, by its number in `format::SOURCES`.
+/// Returns the strength of the proof that a kind of source gives, by its index in
+/// `format::SOURCES`.
 pub(super) fn proof_of(kind: u8) -> Proof {
     match kind {
         0 | 4 | 5 => Proof::Request,

@@ -161,7 +161,7 @@ pub(crate) struct Source {
     pub(crate) label: String,
     pub(crate) kind: String,
     pub(crate) r#match: Vec<String>,
-    /// The parts of the call that get the data. Default: the result.
+    /// Parts of the call that receive the data. Default: the result.
     #[serde(default)]
     pub(crate) to: Option<Places>,
     /// Kinds of sinks that the data is harmless for.
@@ -246,7 +246,7 @@ pub(crate) struct Type {
     #[serde(default)]
     pub(crate) names: Vec<String>,
     pub(crate) is: String,
-    /// `receiver`: what the method is called on has this type from here on.
+    /// `receiver`: the object on which the method is called has this type from here on.
     #[serde(default)]
     pub(crate) to: Option<Places>,
     #[serde(default)]
@@ -277,7 +277,8 @@ pub(crate) struct Sink {
     /// When a value of unknown origin is reported: `built` (joined with text), `any`, `never`.
     #[serde(default)]
     pub(crate) unknown: Option<String>,
-    /// True: not reported if the function checks the data later. For constructors that do no harm yet.
+    /// True: not reported if the function checks the data later. For constructors that do no harm
+    /// by themselves.
     #[serde(default)]
     pub(crate) late: bool,
     /// Only this item counts if the argument is a list literal.
@@ -294,14 +295,14 @@ pub(crate) struct Sink {
     pub(crate) cwe: Option<u32>,
     #[serde(default)]
     pub(crate) confidence: Option<String>,
-    /// These texts replace those of the rule in the finding.
+    /// Replaces the title of the rule in the finding.
     #[serde(default)]
     pub(crate) title: Option<String>,
     #[serde(default)]
     pub(crate) message: Option<String>,
     #[serde(default)]
     pub(crate) suggestion: Option<String>,
-    /// The severity of the finding is at most this.
+    /// Highest severity of the finding.
     #[serde(default)]
     pub(crate) severity: Option<String>,
     #[serde(default)]
@@ -364,7 +365,7 @@ pub(crate) struct Propagator {
     pub(crate) from: Option<Places>,
     #[serde(default)]
     pub(crate) to: Option<Places>,
-    /// The result is a copy of this argument, also if it is a constant.
+    /// The result is a copy of this argument, even if the argument is a constant.
     #[serde(default)]
     pub(crate) same: Option<u8>,
     /// The previous data of `to` is dropped.
@@ -405,14 +406,14 @@ pub(crate) struct Call {
     pub(crate) confidence: Option<String>,
     #[serde(default)]
     pub(crate) label: Option<String>,
-    /// These texts replace those of the rule in the finding.
+    /// Replaces the title of the rule in the finding.
     #[serde(default)]
     pub(crate) title: Option<String>,
     #[serde(default)]
     pub(crate) message: Option<String>,
     #[serde(default)]
     pub(crate) suggestion: Option<String>,
-    /// The severity of the finding is at most this.
+    /// Highest severity of the finding.
     #[serde(default)]
     pub(crate) severity: Option<String>,
     #[serde(default)]
@@ -433,7 +434,7 @@ impl Call {
     }
 }
 
-/// Returns what is wrong with the values of a file.
+/// Returns the errors in the values of a file.
 pub(crate) fn faults(file: &File) -> Vec<String> {
     let mut out = Vec::new();
     let mut kind = |k: &str| {

@@ -1,4 +1,4 @@
-//! Checks: what a condition says about data on the branch where it holds.
+//! Checks: the facts about data that follow from a condition on each of its branches.
 
 use super::names;
 use super::paths::Calling;
@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 
 const ALL: u32 = u32::MAX;
 
-/// Takes over what a condition says if it has this outcome.
+/// Applies the facts that follow if a condition has this outcome.
 pub(super) fn assume(run: &mut Run<'_>, test: ExprId, truth: bool) {
     if !run.tick() || !run.enter() {
         return;
@@ -38,7 +38,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             assume(run, *left, false);
             assume(run, *right, false);
         }
-        // One of several: what holds in each.
+        // At least one of several parts decides: apply the facts that hold in all cases.
         ExprKind::Binary { op: op @ (Op::And | Op::Or), .. } => one_of(run, test, *op),
         ExprKind::Binary { op: op @ (Op::Equal | Op::NotEqual), left, right } => {
             equality(run, *left, *right, (*op == Op::Equal) == truth);
@@ -86,7 +86,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             }
         }
         ExprKind::Call { callee, args } => called(run, test, *callee, args, truth),
-        // A table of what is allowed: `ALLOWED[x]`.
+        // A table of allowed values: `ALLOWED[x]`.
         ExprKind::Index { of, key } if truth && is_fixed(run, *of) => cleanse(run, *key, ALL),
         ExprKind::Name(name) => {
             // A variable that holds the outcome of a check.
@@ -102,7 +102,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
     }
 }
 
-/// Takes over what holds whichever part of a condition decides: `a == 1 || a == 2`.
+/// Applies the facts that hold regardless of which part of a condition decides: `a == 1 || a == 2`.
 fn one_of(run: &mut Run<'_>, test: ExprId, op: Op) {
     let mut leaves = Vec::new();
     let mut at = test;
@@ -145,7 +145,7 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
             Some(Const::Int(-1)) => searched(run, of),
             Some(Const::Bool(false)) if is_equal && is_prefix_search(run, of) => searched(run, of),
             Some(Const::Bool(t)) => assume(run, of, *t == is_equal),
-            // `re.match(p, x) is None`.
+            // `re.match(p, x)` compared with `None`.
             Some(Const::Null) => assume(run, of, !is_equal),
             Some(Const::Int(0)) if is_equal && is_prefix_search(run, of) => prefix_search(run, of),
             Some(Const::Int(1)) if is_equal => assume(run, of, true),
@@ -169,7 +169,8 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
     }
 }
 
-/// A text that lacks a part: without `..` it stays in its folder, without a line end it stays in its line.
+/// Applies the absence of a part in a text: without `..` the text stays in its folder, without a
+/// line end it stays in its line.
 fn lacks(run: &mut Run<'_>, text: ExprId, part: ExprId) {
     let Some(Const::Text(part)) = run.quiet(part).constant else { return };
     let kinds = match &*part {
@@ -208,7 +209,7 @@ fn is_prefix_search(run: &Run<'_>, id: ExprId) -> bool {
     )
 }
 
-/// A text in which a part was not found.
+/// Applies that a part was not found in a text.
 fn searched(run: &mut Run<'_>, id: ExprId) {
     let module = run.module;
     let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
@@ -219,7 +220,8 @@ fn searched(run: &mut Run<'_>, id: ExprId) {
     }
 }
 
-/// `strpos(x, base) === 0`, `x.indexOf(base) === 0`, `strncmp(x, base, n) == 0`.
+/// Applies a prefix check: `strpos(x, base) === 0`, `x.indexOf(base) === 0`, `strncmp(x, base, n)
+/// == 0`.
 fn prefix_search(run: &mut Run<'_>, id: ExprId) {
     let module = run.module;
     let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
@@ -258,7 +260,7 @@ fn is_fixed(run: &mut Run<'_>, id: ExprId) -> bool {
     }
 }
 
-/// The facts that hold if a call used as a condition is true.
+/// Applies the facts that follow if a call used as a condition is true.
 fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bool) {
     let module = run.module;
     let (of, name) = match &module.expr(callee).kind {
@@ -316,7 +318,7 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
         return;
     }
     match word {
-        // Membership in what the program chose.
+        // Membership in a collection that the program chose.
         "includes" | "contains" | "has" | "include?" | "containsKey" | "hasOwnProperty" | "Contains"
         | "ContainsKey" | "member?" | "key?" | "has_key?" | "containsValue" | "hasOwn" | "is_member" | "Includes"
         | "any" => {
@@ -380,7 +382,8 @@ fn is_regex_word(word: &str) -> bool {
     )
 }
 
-/// A check by a function of this file: what it says about its parameters, it says about the arguments.
+/// Applies a check by a function of this file: the facts about its parameters hold for the
+/// arguments.
 fn local_check(run: &mut Run<'_>, f: FunctionId, args: &[Arg], truth: Option<bool>) {
     if run.frames.len() > 5 {
         return;
@@ -459,7 +462,7 @@ fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: 
     }
     let mut kinds = kinds;
     if let Some(Const::Text(t)) = &b.constant {
-        // `/` alone also starts `//evil.example`; a scheme alone fixes no host.
+        // `/` alone also starts `//evil.example`, and a scheme alone does not fix the host.
         if &**t == "/" {
             return slashes(run, target, 1);
         }
@@ -477,7 +480,8 @@ fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: 
     cleanse(run, target, kinds);
 }
 
-/// A text that starts with `/` (1) and not with `//` (2) is a path on this site.
+/// Applies a check for slashes: a text that starts with `/` (1) and not with `//` (2) is a path on
+/// this site.
 fn slashes(run: &mut Run<'_>, text: ExprId, which: u64) {
     let hash = hash(run, text);
     run.env.check(hash.wrapping_add(which), 1);
@@ -486,7 +490,7 @@ fn slashes(run: &mut Run<'_>, text: ExprId, which: u64) {
     }
 }
 
-/// Regular expressions that only let harmless text pass.
+/// Applies a check by a regular expression that only harmless text matches.
 fn regex_check(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
     let base = of.map(|o| run.quiet(o));
     let is_full = matches!(word, "fullmatch" | "matches" | "matchEntire");
@@ -531,7 +535,7 @@ fn regex_check(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) 
     }
 }
 
-/// Returns the kinds that a text is harmless for if it matches a pattern from start to end.
+/// Returns the kinds for which a text is harmless if it matches a pattern from start to end.
 pub(super) fn strictness(pattern: &str, is_full: bool) -> u32 {
     let p = pattern;
     let starts = is_full || p.starts_with('^') || p.starts_with("\\A");
@@ -560,7 +564,7 @@ pub(super) fn strictness(pattern: &str, is_full: bool) -> u32 {
     0
 }
 
-/// Returns true for a pattern that asks for a slash at the start and forbids a second one.
+/// Returns true for a pattern that requires a slash at the start and forbids a second one.
 fn is_local_path(pattern: &str) -> bool {
     let plain = pattern.trim_start_matches("\\A").trim_start_matches('^').replace("\\/", "/");
     let Some(rest) = plain.strip_prefix('/') else { return false };
@@ -618,7 +622,7 @@ fn lets_pass(body: &str, c: char) -> bool {
     false
 }
 
-/// A function whose name says that it checks.
+/// Applies a call of a function whose name indicates a check.
 fn by_name(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
     let lower = word.to_ascii_lowercase();
     let says = [
@@ -649,7 +653,8 @@ fn by_name(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
     }
 }
 
-/// A statement that is a call which raises if a value is wrong: `validate(x)`, `assert_allowed(x)`.
+/// Applies a statement that calls a function which raises an error for an invalid value:
+/// `validate(x)`, `assert_allowed(x)`.
 pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
     let module = run.module;
     let call = match &module.expr(id).kind {
@@ -689,7 +694,7 @@ pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
     }
 }
 
-/// Makes what an expression refers to harmless for kinds.
+/// Marks the target of an expression as harmless for kinds.
 pub(super) fn cleanse(run: &mut Run<'_>, id: ExprId, kinds: u32) {
     if kinds == 0 || !run.enter() {
         return;

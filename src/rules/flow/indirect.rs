@@ -10,11 +10,11 @@ use super::sink::{CallInfo, Given};
 use super::table::Role;
 use super::value::{Key, Value};
 
-/// The key of a value that marks a function with bound arguments. No program can write it.
+/// The key that marks a value as a function with bound arguments. No program can contain this key.
 const BOUND: &str = "\u{fffc}bound";
 
 impl Run<'_> {
-    /// Reports what the tables say about the function that a call passes its arguments to.
+    /// Reports the table entries of the function to which a call passes its arguments.
     pub(super) fn check_indirect(&mut self, target: &Callee, given: &[Given], span: Span) {
         let found = match self.language {
             L::JavaScript | L::TypeScript | L::Tsx => self.through_method(target, given),
@@ -91,10 +91,10 @@ impl Run<'_> {
         }
     }
 
-    /// `partial(f, a, k=b)`: the function with its bound arguments.
+    /// Returns the function of `partial(f, a, k=b)` with its bound arguments.
     ///
-    /// Data that is bound reaches the sinks of the function here. What the tables say about calls without data holds only
-    /// once all arguments are known.
+    /// Bound data is reported here if it reaches the sinks of the function. Table entries about
+    /// calls without data are checked only when all arguments are known.
     pub(super) fn bind_partial(&mut self, path: Option<PathId>, given: &[Given], span: Span) -> Option<Value> {
         if self.language != L::Python || self.paths.text(path?) != "functools.partial()" {
             return None;
@@ -137,7 +137,8 @@ impl Run<'_> {
         Some(out)
     }
 
-    /// Returns the arguments of a call of a function, with those that [`Run::bind_partial`] has bound.
+    /// Returns the arguments of a call of a function, preceded by the arguments that
+    /// [`Run::bind_partial`] has bound.
     pub(super) fn with_bound(&self, function: &Value, given: Vec<Given>, expr: ExprId) -> Vec<Given> {
         let Some(items) = function.items.as_ref().filter(|i| i.keys.contains_key(&Key::Text(BOUND.into()))) else {
             return given;

@@ -1,4 +1,4 @@
-//! Turns a syntax tree into a [`Module`]: one file a language, and what they share.
+//! Turns a syntax tree into a [`Module`]: one file for each language, and shared functions.
 
 mod c;
 mod csharp;
@@ -16,12 +16,12 @@ use super::FlowLanguage;
 use super::shape::{Arg, Block, ExprId, ExprKind, Import, Module, Span, Stmt, StmtKind, Sym};
 use tree_sitter::Node;
 
-/// Levels of expressions and statements inside each other.
+/// Depth of nested expressions and statements, at most.
 const DEPTH: u32 = 120;
 /// Nodes of the shape of one file.
 const MOST: usize = 400_000;
 
-/// Makes the shape of a file.
+/// Returns the shape of a file.
 pub(super) fn module(language: FlowLanguage, root: Node<'_>, text: &[u8]) -> Module {
     let mut l = Lower { text, module: Module::default(), depth: 0, language };
     let body = match language {
@@ -48,7 +48,7 @@ pub(super) struct Lower<'t> {
 }
 
 impl<'t> Lower<'t> {
-    /// Returns the text of a node. Not UTF-8: empty.
+    /// Returns the text of a node. Returns an empty text if it is not UTF-8.
     pub(super) fn text(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).and_then(|t| std::str::from_utf8(t).ok()).unwrap_or_default()
     }
@@ -126,8 +126,8 @@ impl<'t> Lower<'t> {
         self.module.imports.push(Import { alias, path });
     }
 
-    /// Enters a level. False: too deep, and the caller must return something without looking inside. Every `true` needs
-    /// a [`Self::leave`].
+    /// Enters a level. Returns false if the nesting is too deep, and the caller must return without
+    /// descending. Every `true` requires a [`Self::leave`].
     pub(super) fn enter(&mut self) -> bool {
         if self.depth >= DEPTH || self.module.exprs.len() > MOST {
             self.module.is_partial = true;
@@ -142,8 +142,8 @@ impl<'t> Lower<'t> {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// Flattens a chain of left-nested binary nodes of one operator, such as `a + b + c`, into its operands in order. So
-    /// a text of a thousand parts does not become a thousand levels.
+    /// Flattens a chain of left-nested binary nodes of one operator, such as `a + b + c`, into its
+    /// operands in order. A text of a thousand parts would otherwise be a thousand levels deep.
     pub(super) fn chain<'n>(&self, node: Node<'n>, kind: &str, operator: &str) -> Vec<Node<'n>> {
         let mut out = Vec::new();
         let mut at = node;
@@ -180,7 +180,7 @@ pub(super) fn stmt(node: Node<'_>, kind: StmtKind) -> Stmt {
     Stmt { span: span(node), kind }
 }
 
-/// Returns the children that are named and no comments.
+/// Returns the named children that are not comments.
 pub(super) fn children<'n>(node: Node<'n>) -> Vec<Node<'n>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor).filter(|n| !n.is_extra()).collect()
@@ -209,7 +209,7 @@ pub(super) fn has_token(node: Node<'_>, token: &str) -> bool {
     node.children(&mut cursor).any(|n| n.kind() == token)
 }
 
-/// Decodes the usual escapes of a text in quotes. Unknown escapes are kept.
+/// Decodes the usual escapes of a quoted text. Unknown escapes remain unchanged.
 pub(super) fn unescape(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Methods and functions that every program has: of texts, lists and maps.
+//! Common methods and functions of texts, lists and maps.
 
 use super::eval::map_taints;
 use super::run::Run;
@@ -8,7 +8,7 @@ use super::value::{Const, Items, Key, Taints, Value, join_taints};
 use super::{constant, guard};
 use std::rc::Rc;
 
-/// Classes and functions that make an empty collection.
+/// Classes and functions that create an empty collection.
 const COLLECTIONS: [&str; 31] = [
     "Properties",
     "ArrayList",
@@ -105,7 +105,7 @@ impl Run<'_> {
                 }
                 Some(v)
             }
-            // `setLength(0)`: nothing is left of a text.
+            // `setLength(0)` clears a text.
             "setLength" | "Clear"
                 if base.items.is_none() && first.is_none_or(|a| a.value.constant == Some(Const::Int(0))) =>
             {
@@ -137,7 +137,7 @@ impl Run<'_> {
                 given.iter().for_each(|a| list.push(a.value.clone()));
                 Some(list)
             }
-            // A table of constants stays harmless.
+            // A lookup in a table of constants returns harmless values.
             "get" | "getOrDefault" | "fetch" | "dig" if base.items.is_some() => {
                 let default = given.get(1).map(|a| a.value.clone());
                 let key = first.and_then(|a| a.value.constant.as_ref()).and_then(constant::key);
@@ -151,7 +151,7 @@ impl Run<'_> {
         }
     }
 
-    /// Functions without a receiver.
+    /// Returns the result of a function without a receiver.
     fn function(&mut self, word: &str, given: &[Given]) -> Option<Value> {
         let first = given.first().map(|a| &a.value);
         match word {
@@ -332,7 +332,8 @@ impl Run<'_> {
         self.concat(&parts).with(&map_taints(&spread, 0, true))
     }
 
-    /// A text after a replacement: harmless if everything but a few characters is removed.
+    /// Returns a text after a replacement. The text is harmless if only a few kinds of characters
+    /// remain.
     fn replaced(&mut self, base: &Value, given: &[Given]) -> Value {
         let mut v = base.clone();
         v.constant = None;
@@ -439,7 +440,7 @@ impl Run<'_> {
     }
 }
 
-/// Methods of a known text with known arguments.
+/// Returns the result of a method of a known text with known arguments.
 fn constant_method(word: &str, base: &Value, given: &[Given]) -> Option<Value> {
     let Some(Const::Text(text)) = &base.constant else { return None };
     let arg = |i: usize| given.get(i).and_then(|a| a.value.constant.as_ref());
@@ -470,9 +471,9 @@ fn constant_method(word: &str, base: &Value, given: &[Given]) -> Option<Value> {
     Some(Value::constant(c))
 }
 
-/// Returns the kinds that a text is harmless for once everything that matches a pattern is removed.
+/// Returns the kinds for which a text is harmless after all matches of a pattern are removed.
 fn removed(pattern: &str) -> u32 {
-    // `[^a-z0-9_]` and `\W` leave only what they name.
+    // `[^a-z0-9_]` and `\W` leave only the listed characters.
     let p = pattern.trim_matches('/').trim_end_matches(['+', '*']);
     if p == "\\W" || p == "\\D" {
         return u32::MAX;
@@ -481,7 +482,8 @@ fn removed(pattern: &str) -> u32 {
     guard::strictness(&format!("^[{kept}]+$"), true)
 }
 
-/// Returns the kinds that the result of a match is harmless for: `re.match("^[a-z]+$", x).group(0)`.
+/// Returns the kinds for which the result of a match is harmless: `re.match("^[a-z]+$",
+/// x).group(0)`.
 pub(super) fn matched(word: &str, receiver: Option<&Value>, given: &[Given]) -> Option<u32> {
     let is_full = matches!(word, "fullmatch" | "matchEntire");
     if !is_full && !matches!(word, "match" | "matcher" | "exec" | "search" | "Match") {

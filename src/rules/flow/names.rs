@@ -4,7 +4,7 @@ use super::Kind;
 use super::eval::map_taints;
 use super::value::Value;
 
-/// Calls that look something up by data, and do not return the data.
+/// Calls that look up an object by data, and do not return the data.
 const LOOKUPS: [&str; 44] = [
     "find",
     "findone",
@@ -52,13 +52,13 @@ const LOOKUPS: [&str; 44] = [
     "findoneby",
 ];
 
-/// Starts of names of functions that get something by data.
+/// Prefixes of names of functions that get an object by data.
 const GETTERS: [&str; 22] = [
     "get", "find", "load", "fetch", "list", "lookup", "export", "create", "update", "delete", "save", "search",
     "count", "resolve", "validate", "check", "parse", "build", "make", "dump", "render", "query",
 ];
 
-/// Returns true for calls that look something up by data, and do not return the data.
+/// Returns true for calls that look up an object by data, and do not return the data.
 pub(super) fn is_lookup(word: &str) -> bool {
     LOOKUPS.contains(&word.to_ascii_lowercase().as_str())
 }
@@ -69,13 +69,13 @@ pub(super) fn is_getter(word: &str) -> bool {
     GETTERS.iter().any(|p| lower.starts_with(p))
 }
 
-/// Returns true for names that ask: `is_open`, `hasNext`, `empty?`.
+/// Returns true for names of predicates: `is_open`, `hasNext`, `empty?`.
 pub(super) fn is_question(word: &str) -> bool {
     let asks = |p: &str| word.strip_prefix(p).is_some_and(|r| r.starts_with(|c: char| c.is_ascii_uppercase()));
     ["is_", "has_", "can_"].iter().any(|p| word.starts_with(p)) || asks("is") || asks("has") || word.ends_with('?')
 }
 
-/// Returns true if a function's name says that it gives a number or a truth value.
+/// Returns true if a function's name indicates that it returns a number or a truth value.
 pub(super) fn says_number(word: &str) -> bool {
     let mut words: Vec<String> = Vec::new();
     for c in word.chars() {
@@ -106,7 +106,7 @@ pub(super) fn says_number(word: &str) -> bool {
     words.len() < 5 && words.iter().any(is)
 }
 
-/// A function of unknown content whose name says that it makes data harmless.
+/// Returns the result of an unknown function whose name indicates that it sanitizes data.
 pub(super) fn cleaned(word: &str, v: Value) -> Value {
     let lower = word.to_ascii_lowercase();
     let starts = [
@@ -140,7 +140,7 @@ pub(super) fn cleaned(word: &str, v: Value) -> Value {
     v
 }
 
-/// Returns true for types whose values are harmless in every text.
+/// Returns true for types whose values are harmless in any text.
 pub(super) fn is_number(ty: &str) -> bool {
     let last = ty.rsplit(['.', ':']).next().unwrap_or(ty);
     matches!(
@@ -229,7 +229,8 @@ pub(super) fn is_text(ty: &str) -> bool {
     )
 }
 
-/// Returns the kinds for which a check of what a function or member gives is a check of what it was given.
+/// Returns the kinds for which a check of the result of a function or member is a check of its
+/// input.
 pub(super) fn transparent(word: &str) -> u32 {
     let path = Kind::Path.bit() | Kind::ZipSlip.bit();
     let url = Kind::Url.bit() | Kind::Redirect.bit();

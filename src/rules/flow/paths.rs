@@ -1,31 +1,31 @@
-//! Paths of names, such as `flask.request.args.get()`, and which entries of the tables match them.
+//! Paths of names, such as `flask.request.args.get()`, and the table entries that match them.
 //!
-//! A path is made once and its matches are searched once; values refer to it by number.
+//! A path is created once and its matches are searched once; values refer to it by number.
 
 use super::FlowLanguage;
 use super::table::{Pattern, Role, Table};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A number of [`Paths`].
+/// Index into [`Paths`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct PathId(u32);
 
-/// Where a path starts.
+/// The start of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Root {
-    /// At a value of unknown origin. The path starts with `?`.
+    /// A value of unknown origin. The path starts with `?`.
     Unknown,
-    /// At a name that the file neither defines nor imports.
+    /// A name that the file neither defines nor imports.
     Free,
-    /// At an import, a usual module or a type.
+    /// An import, a usual module or a type.
     Known,
 }
 
-/// How a path is called.
+/// The use of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Calling {
-    /// It is read.
+    /// The path is read.
     Not,
     Plain,
     New,
@@ -55,7 +55,7 @@ pub(super) struct Paths {
     calls: HashMap<(PathId, Calling), PathId>,
     table: &'static Table,
     language: FlowLanguage,
-    /// The file names what it uses, so that a bare `exec` is not `os/exec`.
+    /// True if the file declares the modules it uses, so that a bare `exec` is not `os/exec`.
     is_strict: bool,
 }
 
@@ -89,7 +89,7 @@ impl Paths {
         id
     }
 
-    /// Returns the path of a member. `None`: of an unknown value.
+    /// Returns the path of a member. `None`: a member of an unknown value.
     pub(super) fn member(&mut self, of: Option<PathId>, name: super::shape::Sym, word: &str) -> PathId {
         let key = (of.unwrap_or(PathId(u32::MAX)), name.0);
         if let Some(id) = self.children.get(&key) {
@@ -99,7 +99,7 @@ impl Paths {
             Some(of) => (self.text(of), self.root_of(of)),
             None => ("?".to_owned(), Root::Unknown),
         };
-        // A path that grows in a loop ends.
+        // Limit a path that grows in a loop.
         let text = if text.len() > 200 { "?".to_owned() } else { text };
         let root = if text == "?" { Root::Unknown } else { root };
         let id = self.make(&format!("{text}.{word}"), Calling::Not, root);
@@ -149,7 +149,7 @@ impl Paths {
         format!("{}{dot}{}{call}", n.prefix, n.last)
     }
 
-    /// Returns where a path starts.
+    /// Returns the start of a path.
     pub(super) fn root_of(&self, id: PathId) -> Root {
         self.node(id).map_or(Root::Unknown, |n| n.root)
     }

@@ -1,12 +1,12 @@
 //! Bytes that a lowering turns into calls with names of the tables.
 //!
-//! The tables name such calls `__double_free` or `java.html-body`. No file has these words, so a file needs other words that
-//! show that the analysis is worth its time.
+//! The tables name such calls `__double_free` or `java.html-body`. No file contains these words, so
+//! a file needs other words that make the analysis worth its time.
 
 use super::FlowLanguage;
 
-/// Digests and options. Keys that are data, slow expressions, addresses of markup and comparisons of secrets have functions of
-/// their own.
+/// Digests and options. Keys that are data, slow expressions, addresses of markup and comparisons
+/// of secrets have their own functions.
 const SCRIPT: &[&str] = &["createHmac", "signature", "Math.random", "api-key", "secretOrKey", "ignoreExpiration"];
 
 /// Memory, sizes, permissions.
@@ -37,7 +37,8 @@ const C: &[&str] = &[
     "cin >>",
 ];
 
-/// Responses of handlers, numbers. Managers that trust everything are found line by line.
+/// Responses of handlers, numbers. Managers that trust everything are matched by rules of single
+/// lines.
 const JAVA: &[&str] = &[
     "RestController",
     "ResponseBody",
@@ -52,7 +53,8 @@ const JAVA: &[&str] = &[
     "hmac",
 ];
 
-/// Markup that a handler returns, digests. Slow expressions and comparisons of secrets have functions of their own.
+/// Markup that a handler returns, digests. Slow expressions and comparisons of secrets have their
+/// own functions.
 const PYTHON: &[&str] = &[".route(", "@app.", "@bp.", "return \"<", "return '<", "return f\"<", "return f'<", "hmac"];
 
 /// Ends of the names of constants that are secrets.
@@ -68,7 +70,7 @@ const CSHARP: &[&str] =
 /// Comparisons of secrets.
 const GO: &[&str] = &["Header.Get(", "GetHeader(", "hmac.", "sha256.New()", "sha512.New()"];
 
-/// Returns true if a text has what its lowering turns into a call of the tables.
+/// Returns true if a text has a construct that its lowering turns into a call of the tables.
 pub(super) fn has_stand_in(language: FlowLanguage, text: &[u8]) -> bool {
     let words = match language {
         // `<?= … ?>` is an `echo`.
@@ -107,7 +109,7 @@ fn has_member_text(text: &[u8]) -> bool {
     })
 }
 
-/// Returns true for a text that can compare a constant that is named like a secret.
+/// Returns true if a text can compare a constant whose name is that of a secret.
 fn compares_constant_secret(text: &[u8]) -> bool {
     let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
     (has(b"==") || has(b"!=")) && SECRETS.iter().any(|end| has(end.as_bytes()))
@@ -142,10 +144,10 @@ fn has_nested_quantifier(text: &[u8]) -> bool {
     })
 }
 
-/// Bytes of a line that are looked at around a construct.
+/// Bytes before or after a construct that are searched, at most.
 const MOST_OF_GROUP: usize = 300;
 
-/// Returns what stands between a closing parenthesis and the one that opens it on the same line.
+/// Returns the text between a closing parenthesis and the matching opening one on the same line.
 fn group_before(text: &[u8], end: usize) -> Option<&[u8]> {
     let mut open = 1;
     for start in (end.saturating_sub(MOST_OF_GROUP)..end).rev() {
@@ -173,7 +175,7 @@ fn writes_item_of_item(text: &[u8]) -> bool {
     })
 }
 
-/// Returns true for a text that sets `href` to something else than a literal.
+/// Returns true for a text that sets `href` to a value other than a literal.
 fn sets_address(text: &[u8]) -> bool {
     memchr::memmem::find_iter(text, b"href").any(|at| {
         let rest = text[at + 4..].trim_ascii_start();

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 /// The object of a method, as a variable.
 pub(super) const THIS: Sym = Sym(u32::MAX);
-/// Levels of expressions, statements and calls inside each other.
+/// Depth of nested expressions, statements and calls, at most.
 const DEPTH: u32 = 220;
 /// Times that the body of a loop runs, at most.
 const ROUNDS: u32 = 3;
@@ -26,7 +26,7 @@ pub(super) struct Loop {
     is_switch: bool,
 }
 
-/// A function that runs.
+/// A running function.
 #[derive(Default)]
 pub(super) struct Frame {
     pub(super) function: Option<FunctionId>,
@@ -34,13 +34,13 @@ pub(super) struct Frame {
     /// The name of the object in the body.
     pub(super) receiver: Option<Sym>,
     pub(super) result: Option<Value>,
-    /// The object at the returns.
+    /// The object at the return statements.
     pub(super) this: Option<Value>,
-    /// The variables at the returns.
+    /// The variables at the return statements.
     pub(super) ends: Option<Env>,
     /// The frameworks that send the result to the client.
     pub(super) frameworks: Vec<&'static str>,
-    /// Only returns with this outcome count, because a condition asks for it.
+    /// Only returns with this outcome count, because a condition requires it.
     pub(super) outcome: Option<bool>,
     pub(super) loops: Vec<Loop>,
 }
@@ -53,10 +53,10 @@ pub(super) struct Run<'m> {
     pub(super) table: &'static Table,
     pub(super) paths: Paths,
     pub(super) env: Env,
-    /// False: this point is never reached.
+    /// False if this point is unreachable.
     pub(super) is_alive: bool,
     pub(super) globals: Env,
-    /// The statements of the file have run.
+    /// True if the statements of the file have run.
     pub(super) has_globals: bool,
     pub(super) origins: Vec<Origin>,
     pub(super) origin_numbers: HashMap<(Span, *const u8), u32>,
@@ -65,9 +65,9 @@ pub(super) struct Run<'m> {
     pub(super) functions: HashMap<Sym, FunctionId>,
     pub(super) classes: HashMap<Sym, ClassId>,
     pub(super) imports: HashMap<Sym, PathId>,
-    /// Functions inside of functions, which see their variables.
+    /// Functions nested in other functions, whose variables they can read.
     pub(super) nested: Vec<bool>,
-    /// The object of each class, as its methods leave it.
+    /// The object of each class after its methods have run.
     pub(super) objects: Vec<Value>,
     pub(super) memo: HashMap<(FunctionId, u64), (Value, Option<Value>)>,
     pub(super) expressions: HashMap<&'static str, Option<regex::Regex>>,
@@ -75,27 +75,27 @@ pub(super) struct Run<'m> {
     pub(super) into: Option<Sym>,
     /// The value that is written to a member.
     pub(super) written: Option<ExprId>,
-    /// The names that a variable's value was made from.
+    /// The names from which a variable's value was derived.
     pub(super) derived: HashMap<Sym, Vec<(Sym, u32)>>,
-    /// The check whose outcome is in a variable.
+    /// The check whose outcome a variable holds.
     pub(super) outcomes: HashMap<Sym, ExprId>,
     /// Classes whose methods have run.
     pub(super) has_run: Vec<bool>,
-    /// The file imports nothing and is short: a part of a file.
+    /// True if the file is short and imports nothing, so that it is a part of a file.
     pub(super) is_snippet: bool,
-    /// The outcome that a condition asks of the function that runs next.
+    /// The outcome that a condition requires of the function that runs next.
     pub(super) wanted: Option<bool>,
     /// The variables at the end of the function that ran last.
     pub(super) last_ends: Option<Env>,
-    /// How often each function has run with arguments.
+    /// Number of runs of each function with arguments.
     pub(super) runs: Vec<u32>,
     /// True for modules that the tables name.
     pub(super) known_modules: HashMap<String, bool>,
-    /// A condition is followed to the check whose outcome it is.
+    /// True while a condition is followed to the check whose outcome it holds.
     pub(super) is_in_outcome: bool,
-    /// Sources that were checked, and for which kinds.
+    /// Checked sources, with the kinds of the checks.
     pub(super) checked: Vec<(u32, u32)>,
-    /// Over 0: nothing is reported.
+    /// Nothing is reported while this is above 0.
     pub(super) silence: u32,
     pub(super) depth: u32,
     pub(super) work: u64,
@@ -103,7 +103,7 @@ pub(super) struct Run<'m> {
 }
 
 impl<'m> Run<'m> {
-    /// Counts a step. False: the work is done.
+    /// Counts a step. Returns false if the work limit is reached.
     pub(super) fn tick(&mut self) -> bool {
         if self.work == 0 {
             self.is_complete = false;
@@ -118,7 +118,7 @@ impl<'m> Run<'m> {
         self.work = self.work.saturating_sub(self.env.len() as u64 / 8);
     }
 
-    /// Enters a level. Every `true` needs a [`Self::leave`].
+    /// Enters a level. Every `true` requires a [`Self::leave`].
     pub(super) fn enter(&mut self) -> bool {
         if self.depth >= DEPTH {
             self.is_complete = false;
@@ -133,7 +133,7 @@ impl<'m> Run<'m> {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// Returns the function that runs.
+    /// Returns the running function.
     pub(super) fn frame(&mut self) -> &mut Frame {
         if self.frames.is_empty() {
             self.frames.push(Frame::default());
@@ -142,7 +142,7 @@ impl<'m> Run<'m> {
         &mut self.frames[last]
     }
 
-    /// Returns the class whose method runs.
+    /// Returns the class of the running method.
     pub(super) fn class(&self) -> Option<ClassId> {
         self.frames.iter().rev().find_map(|f| f.class)
     }
@@ -216,7 +216,7 @@ impl<'m> Run<'m> {
         self.bind(target, v);
     }
 
-    /// Returns a value as a declared type says.
+    /// Returns a value with the facts of a declared type.
     pub(super) fn typed(&mut self, v: Value, ty: Sym) -> Value {
         let word = self.module.word(ty);
         if names::is_number(word) {
@@ -253,19 +253,19 @@ impl<'m> Run<'m> {
         self.put(join_envs(after_then, after_else));
     }
 
-    /// Takes the variables, if this point is reached.
+    /// Takes the variables, if this point is reachable.
     pub(super) fn take(&mut self) -> Option<Env> {
         let env = std::mem::take(&mut self.env);
         if self.is_alive { Some(env) } else { None }
     }
 
-    /// Goes on with variables, or with none.
+    /// Continues with variables, or makes this point unreachable.
     pub(super) fn put(&mut self, env: Option<Env>) {
         self.is_alive = env.is_some();
         self.env = env.unwrap_or_default();
     }
 
-    /// Returns true for a constant that is written.
+    /// Returns true for a literal constant.
     fn is_literal(&self, id: ExprId) -> bool {
         match &self.module.expr(id).kind {
             ExprKind::Pass(of) => self.is_literal(*of),
@@ -282,7 +282,7 @@ impl<'m> Run<'m> {
             let entry = self.env.clone();
             let is_free = is_post_test && round == 0;
             let truth = test.filter(|_| !is_free).and_then(|t| self.eval(t).constant).and_then(|c| c.truth());
-            // A variable that the loop counts with is not constant, whatever the first round shows.
+            // A loop variable is not constant, even if the first round has a constant.
             let truth = truth.filter(|is| !is || test.is_some_and(|t| self.is_literal(t)));
             if let Some(t) = test
                 && !is_free
@@ -327,7 +327,7 @@ impl<'m> Run<'m> {
         let v = self.eval(iterable);
         let span = self.module.expr(target).span;
         let item = self.element(&v, span);
-        // The keys of a list that a call made are numbers.
+        // The keys of a list that a call returned are numbers.
         let is_list = v.path.is_some_and(|p| self.paths.is_call(p));
         let key_value = Value::tainted(v.taints.clone().filter(|_| !is_list));
         let before = self.env.clone();
@@ -360,7 +360,7 @@ impl<'m> Run<'m> {
         self.put(out);
     }
 
-    /// Returns an item of what is iterated.
+    /// Returns an item of an iterated value.
     pub(super) fn element(&mut self, v: &Value, span: Span) -> Value {
         let mut item = v.item(None);
         if v.items.is_none() {
@@ -430,7 +430,7 @@ impl<'m> Run<'m> {
                 }
             }
         }
-        // Without a match and a default, nothing runs.
+        // Without a match and without a default, no case runs.
         Some(default.unwrap_or(cases.len()))
     }
 
@@ -524,7 +524,7 @@ impl<'m> Run<'m> {
         *place = join_envs(place.take(), Some(env));
     }
 
-    /// A function inside of a function runs where it stands, with the variables around it.
+    /// Runs a nested function at its definition, with the variables of the enclosing function.
     fn define(&mut self, id: FunctionId) {
         let Some(f) = self.module.functions.get(id.0 as usize) else { return };
         if let Some(name) = f.name {
@@ -620,7 +620,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Returns a part of a value that is taken apart: `{ query } = request`.
+    /// Returns a part of a destructured value: `{ query } = request`.
     fn part(&mut self, v: &Value, key: Option<&Key>, span: Span) -> Value {
         match key {
             Some(Key::Text(word)) => match self.module.find(word) {
@@ -631,7 +631,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Puts a value under a key of what an expression refers to.
+    /// Stores a value under a key of the collection to which an expression refers.
     pub(super) fn update(&mut self, of: ExprId, key: Option<Key>, v: Value) {
         let mut holder = self.place(of);
         // A value that is put into an object of unknown content also becomes a part of it.
@@ -639,7 +639,7 @@ impl<'m> Run<'m> {
         self.store(of, holder);
     }
 
-    /// Returns the value of what can be assigned to, without a path's roles.
+    /// Returns the value of an assignable expression, without the roles of its path.
     fn place(&mut self, id: ExprId) -> Value {
         use super::shape::ExprKind;
         match &self.module.expr(id).kind {
@@ -684,7 +684,7 @@ impl<'m> Run<'m> {
         self.leave();
     }
 
-    /// Returns the variable of a name: the object for the receiver's name.
+    /// Returns the variable of a name. The receiver's name is the object.
     pub(super) fn variable(&self, name: Sym) -> Sym {
         if self.frames.iter().rev().any(|f| f.receiver == Some(name)) { THIS } else { name }
     }
@@ -733,7 +733,7 @@ impl<'m> Run<'m> {
     }
 }
 
-/// Joins what two branches leave. `None`: a branch does not come to its end.
+/// Joins the variables at the end of two branches. `None`: a branch does not reach its end.
 pub(super) fn join_envs(a: Option<Env>, b: Option<Env>) -> Option<Env> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.join(&b)),

@@ -1,8 +1,9 @@
-//! The shape of a source file, the same for every language: what the interpreter reads.
+//! The shape of a source file, which the interpreter reads. It is the same for every language.
 //!
-//! Expressions are in an arena and refer to each other by number. Statements own their blocks. A lowering
-//! (`lower/<language>.rs`) makes it from the syntax tree; what a lowering does not know becomes [`ExprKind::Unknown`]
-//! with the expressions inside, so that data still passes through it.
+//! Expressions are in an arena and refer to each other by number. Statements own their blocks. A
+//! lowering (`lower/<language>.rs`) makes the shape from the syntax tree. A node that a lowering
+//! does not support becomes [`ExprKind::Unknown`] with the expressions inside, so that data still
+//! passes through it.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,15 +12,15 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Sym(pub(super) u32);
 
-/// A number of [`Module::exprs`].
+/// An index into [`Module::exprs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ExprId(pub(super) u32);
 
-/// A number of [`Module::functions`].
+/// An index into [`Module::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FunctionId(pub(super) u32);
 
-/// A number of [`Module::classes`].
+/// An index into [`Module::classes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClassId(pub(super) u32);
 
@@ -40,7 +41,7 @@ pub(super) struct Expr {
 /// The kind of an expression.
 #[derive(Clone, Debug)]
 pub(super) enum ExprKind {
-    /// Anything else. The result has the data of all parts.
+    /// Any other expression. The result has the data of all parts.
     Unknown(Vec<ExprId>),
     /// A variable, function, class or module: `x`, `$_GET`, `params`. `self`/`this` is [`ExprKind::This`].
     Name(Sym),
@@ -152,7 +153,7 @@ pub(super) enum Op {
     Rem,
     And,
     Or,
-    /// `a ?? b`, `a ?: b`: also a value.
+    /// `a ?? b`, `a ?: b`: the result is one of the values.
     Else,
     Equal,
     NotEqual,
@@ -165,7 +166,7 @@ pub(super) enum Op {
     NotIn,
     /// `=~` of Ruby: a regular expression matches.
     Matches,
-    /// Bits and others: a number.
+    /// Bit operations and other operators whose result is a number.
     Bits,
 }
 
@@ -244,7 +245,7 @@ pub(super) enum StmtKind {
     Function(FunctionId),
     Class(ClassId),
     Block(Block),
-    /// `assert test`, `require(test)`: what follows only runs if it is true.
+    /// `assert test`, `require(test)`: the statements after it run only if the test is true.
     Assert(ExprId),
 }
 
@@ -306,8 +307,8 @@ pub(super) struct Function {
     pub(super) receiver: Option<Sym>,
     /// `@property`, `get x()`: reading the member calls it.
     pub(super) is_getter: bool,
-    /// A value of the body without `return`: Ruby, Kotlin's expression bodies are `Return` instead. True: the last
-    /// expression statement is the result.
+    /// True: the last expression statement of the body is the result, without `return`. Ruby, and
+    /// expression bodies of Kotlin, are lowered to `Return` instead.
     pub(super) returns_last: bool,
 }
 
@@ -351,7 +352,7 @@ pub(super) struct Module {
     pub(super) classes: Vec<Class>,
     pub(super) imports: Vec<Import>,
     pub(super) body: Block,
-    /// False: a limit ended the lowering.
+    /// True if a limit ended the lowering.
     pub(super) is_partial: bool,
     words: Vec<Rc<str>>,
     numbers: HashMap<Rc<str>, Sym>,
@@ -370,7 +371,7 @@ impl Module {
         sym
     }
 
-    /// Returns the number of a word that is interned.
+    /// Returns the number of a word if it is interned.
     pub(super) fn find(&self, word: &str) -> Option<Sym> {
         self.numbers.get(word).copied()
     }
@@ -390,7 +391,7 @@ impl Module {
     /// Returns an expression.
     pub(super) fn expr(&self, id: ExprId) -> &Expr {
         const NONE: &Expr = &Expr { span: Span { start: 0, end: 0 }, kind: ExprKind::Null };
-        // The interner and the arena only give out numbers that exist.
+        // The interner and the arena return only numbers that exist.
         self.exprs.get(id.0 as usize).unwrap_or(NONE)
     }
 

@@ -8,7 +8,7 @@ use super::value::{Const, GAP, Key, Taint, Taints, Value, join_taints};
 use super::{Confidence, EntryTexts, Kind, Proof, Subject};
 use std::rc::Rc;
 
-/// A finding before it is written.
+/// A finding before it becomes a flow.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) taint: Option<Taint>,
@@ -17,12 +17,12 @@ pub(super) struct Found {
     pub(super) cwe: Option<u32>,
     pub(super) confidence: Confidence,
     pub(super) proof: Proof,
-    /// Not reported if the data is checked later.
+    /// True if the finding is not reported when the data is checked later.
     pub(super) is_late: bool,
     pub(super) texts: &'static EntryTexts,
 }
 
-/// An argument that is evaluated.
+/// An evaluated argument.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     pub(super) keyword: Option<Sym>,
@@ -31,7 +31,7 @@ pub(super) struct Given {
     pub(super) is_spread: bool,
 }
 
-/// A call, for the conditions of the tables.
+/// A call, as the conditions of the tables need it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallInfo<'a> {
     pub(super) args: &'a [Given],
@@ -46,7 +46,7 @@ impl CallInfo<'_> {
     }
 }
 
-/// A value that a place of a call refers to.
+/// A value to which a table entry refers by its place in a call.
 struct Part {
     value: Value,
     expr: Option<ExprId>,
@@ -66,7 +66,7 @@ impl Run<'_> {
         let from = |a: &Given| Part { value: a.value.clone(), expr: Some(a.expr) };
         match place {
             Place::Arg(i) => {
-                // A spread list may be any position after it.
+                // A spread list may provide any position after it.
                 let spread = call.args.iter().take(usize::from(i) + 1).find(|a| a.is_spread);
                 out.extend(call.at(i).or(spread).map(from));
             }
@@ -128,7 +128,7 @@ impl Run<'_> {
         Some(at)
     }
 
-    /// Returns true if options are given that the file does not show.
+    /// Returns true if the call gets options that the file does not show.
     fn has_unknown_options(&self, call: &CallInfo<'_>) -> bool {
         call.args.iter().any(|a| {
             a.is_spread
@@ -213,7 +213,8 @@ impl Run<'_> {
         types.iter().any(|t| text == *t || text.ends_with(&format!(".{t}")) || t.ends_with(&format!(".{text}")))
     }
 
-    /// Returns what is known of an argument: a constant, a path, a partly known text, or the source.
+    /// Returns the known description of an argument: a constant, a path, a partly known text, or
+    /// the source.
     fn described(&mut self, value: &Value, expr: Option<ExprId>) -> Option<String> {
         if let Some(c) = &value.constant {
             return Some(c.written());
@@ -242,13 +243,13 @@ impl Run<'_> {
         out
     }
 
-    /// Returns true if an expression of the tables matches.
+    /// Returns true if a regular expression of the tables matches a text.
     pub(super) fn fits(&mut self, pattern: &'static str, text: &str) -> bool {
         let regex = self.expressions.entry(pattern).or_insert_with(|| regex::Regex::new(pattern).ok());
         regex.as_ref().is_some_and(|r| r.is_match(text))
     }
 
-    /// Reports what the tables say about a call.
+    /// Reports the table entries that match a call.
     pub(super) fn check_call(&mut self, path: PathId, call: &CallInfo<'_>, writes: bool) {
         let hits = self.paths.hits(path);
         let mut has_sink = 0u32;
@@ -257,7 +258,7 @@ impl Run<'_> {
                 Role::Sink(i) => {
                     let Some(sink) = self.table.sinks.get(usize::from(i)) else { continue };
                     let bit = 1u32 << sink.kind;
-                    // The entry with a receiver knows more than the one without.
+                    // The entry with a receiver is more specific than the entry without one.
                     if hit.is_wild && has_sink & bit != 0 {
                         continue;
                     }
@@ -309,9 +310,9 @@ impl Run<'_> {
         self.keep(Subject::Rule(entry.rule), found);
     }
 
-    /// Returns the bytes of the option that an entry asks for, if it is on a later line than the call: calls of Python and
-    /// JavaScript and literals of Go have options over many lines. A text that matches inside of it, such as one item of a list,
-    /// is more exact.
+    /// Returns the bytes of the option to which an entry refers, if the option is on a later line
+    /// than the call: calls of Python and JavaScript and literals of Go can have options over many
+    /// lines. A text that matches inside of the option, such as one item of a list, is more exact.
     fn setting(&mut self, entry: &'static Call, call: &CallInfo<'_>) -> Option<Span> {
         use super::FlowLanguage as L;
         if !matches!(self.language, L::Python | L::JavaScript | L::TypeScript | L::Tsx | L::Go) {
@@ -392,7 +393,7 @@ impl Run<'_> {
         }
     }
 
-    /// Keeps a finding, unless the place has one that is proven better.
+    /// Records a finding, unless the position already has one with a stronger proof.
     fn keep(&mut self, subject: Subject, new: Found) {
         let length = |f: &Found| f.taint.as_ref().and_then(|t| t.trail.as_ref()).map_or(0, |t| t.len);
         let rank = |f: &Found| (f.proof, f.confidence, std::cmp::Reverse(length(f)));
@@ -450,7 +451,8 @@ impl Run<'_> {
         self.check_call(path, &call, true);
     }
 
-    /// Returns the bytes from the last name of a callee or target on: the line of it is the line of the finding.
+    /// Returns the bytes from the last name of a callee or target on. The line of that name is the
+    /// line of the finding.
     pub(super) fn member_span(&self, callee: ExprId, whole: Span) -> Span {
         let ExprKind::Member { of, .. } = &self.module.expr(callee).kind else { return whole };
         let end = self.module.expr(*of).span.end;
@@ -463,7 +465,7 @@ impl Run<'_> {
         if start < whole.end { Span { start, end: whole.end } } else { whole }
     }
 
-    /// Returns true for a variable, and for a call of a function that makes text of text.
+    /// Returns true for a variable, and for a call of a function that converts text to text.
     fn is_text_call(&self, id: ExprId) -> bool {
         let callee = match &self.module.expr(id).kind {
             ExprKind::Call { callee, .. } => *callee,
@@ -494,7 +496,7 @@ impl Run<'_> {
         words.contains(&name)
     }
 
-    /// Reports what a handler returns to the client.
+    /// Reports data that a handler returns to the client.
     pub(super) fn check_returned(&mut self, id: ExprId, value: &Value, _span: Span) {
         let first = match &self.module.expr(id).kind {
             ExprKind::Collection(items) if items.iter().all(|i| i.key.is_none()) => {
@@ -508,7 +510,7 @@ impl Run<'_> {
             return;
         }
         let span = self.module.expr(id).span;
-        // The result of a call on data counts as a text only if it is built.
+        // The result of a call on data counts as a text only if the text is joined from parts.
         if matches!(self.module.expr(id).kind, ExprKind::Call { .. } | ExprKind::New { .. } | ExprKind::Pass(_))
             || value.path.is_some_and(|p| self.paths.is_call(p))
         {
@@ -527,12 +529,12 @@ impl Run<'_> {
     }
 }
 
-/// Returns true for a value with data of a request.
+/// Returns true for a value with request data.
 fn is_requested(value: &Value) -> bool {
     value.deep().iter().flat_map(|t| t.iter()).any(|t| t.proof == Proof::Request)
 }
 
-/// Compares a constant with the words of the tables: `True` is `true`, `None` is `null`.
+/// Returns true if a constant equals a word of the tables. `True` is `true`, `None` is `null`.
 pub(super) fn same(table: &str, written: &str) -> bool {
     let plain = |s: &str| match s {
         "None" | "nil" | "NULL" | "undefined" => "null".to_owned(),
@@ -542,7 +544,7 @@ pub(super) fn same(table: &str, written: &str) -> bool {
     plain(table) == plain(written)
 }
 
-/// Returns the way of data to a place, from its source.
+/// Returns the steps of data from its source to its current position.
 pub(super) fn way(taint: &Taint) -> Vec<Span> {
     let mut out = Vec::new();
     let mut at = taint.trail.as_ref().map(Rc::clone);

@@ -1,4 +1,4 @@
-//! Runs a file: its statements, and every function as the world may call it.
+//! Runs a file: its statements, and every function as outside code may call it.
 
 use super::eval::proof_of;
 use super::names::is_number;
@@ -11,13 +11,13 @@ use super::value::{Env, Key, Taint, Value, What, join};
 use super::{Flow, FlowLanguage, Proof, Step, StepRole, Subject};
 use std::collections::HashMap;
 
-/// Steps of work for every file, and for each expression of it.
+/// Steps of work for every file, and for each of its expressions.
 const WORK: u64 = 60_000;
 const WORK_PER_EXPRESSION: u64 = 60;
 /// Steps of work for a file, at most.
 const MOST_WORK: u64 = 1_200_000;
 
-/// Finds flows in a file. False: the work was too much.
+/// Returns the flows in a file. Returns false as the second value if the work limit was reached.
 pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<Flow>, bool) {
     let is_strict = !module.imports.is_empty() && module.imports.iter().all(|i| module.word(i.alias) != "*");
     let mut run = Run {
@@ -86,7 +86,7 @@ impl<'m> Run<'m> {
         self.top(&module.body);
     }
 
-    /// Functions of the file that see no variables of other functions.
+    /// Marks the functions of the file that cannot read variables of other functions.
     fn top(&mut self, block: &'m [Stmt]) {
         for s in block {
             match &s.kind {
@@ -129,7 +129,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Runs the methods of a class: the constructor first, so that its fields are known.
+    /// Runs the methods of a class. The constructor runs first, so that its fields are known.
     pub(super) fn run_class(&mut self, id: ClassId) {
         let index = id.0 as usize;
         match self.has_run.get_mut(index) {
@@ -150,7 +150,7 @@ impl<'m> Run<'m> {
                 }
                 self.is_alive = true;
                 if let Some(after) = self.run_entry(*m, Some(object.clone())) {
-                    // Another request may run another method.
+                    // Another method may run in a different request.
                     let after = if is_first(m) { after.map_taints(&doubted) } else { after };
                     object = join(&object, &after);
                     object.what = What::Instance(id);
@@ -165,7 +165,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Evaluates the values of fields for findings.
+    /// Evaluates the values of fields to report findings in them.
     fn run_fields(&mut self, id: ClassId) {
         let Some(class) = self.module.classes.get(id.0 as usize) else { return };
         self.frames.push(Frame { class: Some(id), ..Frame::default() });
@@ -180,7 +180,7 @@ impl<'m> Run<'m> {
         self.is_alive = true;
     }
 
-    /// Returns an object of a class before its constructor.
+    /// Returns an object of a class in its state before the constructor.
     pub(super) fn fresh(&mut self, id: ClassId) -> Value {
         let Some(class) = self.module.classes.get(id.0 as usize) else { return Value::default() };
         let path = self.base_path(id);
@@ -209,7 +209,7 @@ impl<'m> Run<'m> {
         object
     }
 
-    /// Runs a function as the world may call it. Returns the object after it.
+    /// Runs a function as outside code may call it. Returns the object after the call.
     pub(super) fn run_entry(&mut self, id: FunctionId, this: Option<Value>) -> Option<Value> {
         let function = self.module.functions.get(id.0 as usize)?;
         if self.silence > 0 {
@@ -246,7 +246,7 @@ impl<'m> Run<'m> {
         self.leave();
     }
 
-    /// Returns the value of a parameter of a function that the world calls.
+    /// Returns the value of a parameter of a function that outside code calls.
     fn entry_param(&mut self, p: &'m Param, i: usize, handlers: &[&'static Handler], marks: &'m [Mark]) -> Value {
         let declared = p.ty.and_then(|t| self.type_path(t));
         let word = p.ty.map(|t| self.module.word(t)).unwrap_or_default();
@@ -261,7 +261,7 @@ impl<'m> Run<'m> {
                 takers.push(h);
             }
         }
-        // By annotation, type or name of the parameter alone.
+        // Handlers that match the annotation, type or name of the parameter alone.
         let has_data = takers.iter().any(|h| h.ty.is_none());
         for h in self.table.handlers {
             let is_alone = h.decorator.is_empty() && h.callee.is_empty() && h.function.is_empty() && h.base.is_empty();
@@ -284,7 +284,7 @@ impl<'m> Run<'m> {
         if !is_known {
             let data = self.origin(p.span, "parameter", Proof::Unknown, 0);
             v = v.with(&data);
-            // A parameter whose type has entries of its own is a service, not data.
+            // A parameter whose type has its own table entries is a service, not data.
             if let Some(name) = p.name
                 && self.table.named(self.module.word(name)).is_some()
             {
@@ -310,7 +310,7 @@ impl<'m> Run<'m> {
         false
     }
 
-    /// Returns true if a handler's data or type is in a parameter.
+    /// Returns true if a parameter has the data or the type of a handler.
     fn takes(&mut self, h: &'static Handler, p: &'m Param, i: usize, declared: Option<PathId>) -> bool {
         if let Some(d) = declared
             && h.not_type.iter().any(|t| self.paths.is(d, t))
@@ -376,7 +376,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Returns the handlers that a function is by its decorators, name or class.
+    /// Returns the handlers that match a function's decorators, name or class.
     fn handlers_of(&mut self, id: FunctionId) -> Vec<&'static Handler> {
         let Some(f) = self.module.functions.get(id.0 as usize) else { return Vec::new() };
         let marks: Vec<PathId> = f.marks.iter().filter_map(|m| self.mark_path(m)).collect();
@@ -414,7 +414,7 @@ impl<'m> Run<'m> {
         out
     }
 
-    /// Returns the handlers that a function is if it is passed to a callee.
+    /// Returns the handlers that match a function because it is passed to a callee.
     pub(super) fn handlers_of_callee(&mut self, callee: PathId, info: &CallInfo<'_>) -> Vec<&'static Handler> {
         let mut out = Vec::new();
         for h in self.table.handlers {
@@ -425,7 +425,7 @@ impl<'m> Run<'m> {
         out
     }
 
-    /// Writes the findings.
+    /// Returns the findings as flows.
     fn flows(&mut self) -> Vec<Flow> {
         let starts = line_starts(self.text);
         let mut out = Vec::new();
@@ -462,7 +462,7 @@ impl<'m> Run<'m> {
         out
     }
 
-    /// Returns true for a sink that does no harm until its data is checked.
+    /// Returns true if a sink that does no harm by itself receives data that is checked later.
     fn is_checked_later(&self, subject: Subject, f: &Found) -> bool {
         let (Subject::Flow(kind), Some(t), true) = (subject, &f.taint, f.is_late) else { return false };
         self.checked.iter().any(|(origin, kinds)| *origin == t.origin && kinds & kind.bit() != 0)
@@ -473,7 +473,8 @@ fn doubted(t: &Taint) -> Taint {
     Taint { is_doubted: true, ..t.clone() }
 }
 
-/// Returns true if a function's name is the one of a handler: `On*` is a start, `*_handler` is an end.
+/// Returns true if a function's name matches the pattern of a handler. `On*` matches a start,
+/// `*_handler` an end.
 fn named(pattern: &str, name: &str) -> bool {
     if let Some(end) = pattern.strip_prefix('*') {
         return name.ends_with(end);

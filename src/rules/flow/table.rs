@@ -1,4 +1,4 @@
-//! Knowledge as static tables, written by the build script from `knowledge/*.toml`.
+//! Knowledge as static tables. The build script generates them from `knowledge/*.toml`.
 
 use super::{Confidence, EntryTexts, FlowLanguage};
 use crate::finding::Severity;
@@ -33,9 +33,9 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) last: &'static str,
-    /// Without `*.`.
+    /// Path without `*.`.
     pub(super) prefix: &'static str,
-    /// Starts with `*`.
+    /// True if the pattern starts with `*`.
     pub(super) any: bool,
     pub(super) call: bool,
     pub(super) new: bool,
@@ -66,10 +66,10 @@ pub(super) struct Condition {
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) label: &'static str,
-    /// A number of `format::SOURCES`.
+    /// Index into `format::SOURCES`.
     pub(super) kind: u8,
     pub(super) args: &'static [Place],
-    /// Kinds that the data is harmless for.
+    /// Kinds for which the data is harmless.
     pub(super) clean: u32,
     pub(super) when: &'static [Condition],
     pub(super) unless: &'static [Condition],
@@ -97,7 +97,7 @@ pub(super) struct Handler {
     pub(super) when: &'static [Condition],
 }
 
-/// What gives values a type, so that a text without all of these has no value of the type.
+/// Makers of values of a type. A text that contains none of them has no value of the type.
 #[derive(Debug)]
 pub(super) struct Makers {
     /// Conventional names of variables.
@@ -124,11 +124,11 @@ pub(super) struct Sink {
     pub(super) args: &'static [Place],
     pub(super) when: &'static [Condition],
     pub(super) unless: &'static [Condition],
-    /// Values of unknown origin: always, never, or (none) if they are joined with text.
+    /// Reports values of unknown origin always, never, or (none) if they are joined with text.
     pub(super) unknown: Option<bool>,
     pub(super) element: Option<u8>,
     pub(super) literal: bool,
-    /// The framework whose handlers return to the client.
+    /// The framework whose handlers return the value to the client.
     pub(super) returns: Option<&'static str>,
     pub(super) late: bool,
     pub(super) cwe: Option<u32>,
@@ -192,9 +192,9 @@ pub(super) struct Table {
     pub(super) guards: &'static [Guard],
     pub(super) propagators: &'static [Propagator],
     pub(super) calls: &'static [Call],
-    /// Sorted by `last`.
+    /// Patterns, sorted by `last`.
     pub(super) patterns: &'static [Pattern],
-    /// What gives values each type, sorted by the type.
+    /// Makers of values of each type, sorted by the type.
     pub(super) makers: &'static [(&'static str, Makers)],
 }
 
@@ -213,7 +213,7 @@ impl Table {
         }
     }
 
-    /// Returns the patterns whose last word is this.
+    /// Returns the patterns whose last word is `last`.
     pub(super) fn ending(&self, last: &str) -> &'static [Pattern] {
         let start = self.patterns.partition_point(|p| p.last < last);
         let rest = self.patterns.get(start..).unwrap_or_default();
@@ -221,7 +221,7 @@ impl Table {
         rest.get(..end).unwrap_or_default()
     }
 
-    /// Returns what gives values a type; `None`: nothing does.
+    /// Returns the makers of values of a type. `None`: the type has none.
     pub(super) fn makers_of(&self, ty: &str) -> Option<&'static Makers> {
         let at = self.makers.binary_search_by(|(name, _)| (*name).cmp(ty)).ok()?;
         self.makers.get(at).map(|(_, makers)| makers)

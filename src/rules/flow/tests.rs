@@ -1,4 +1,5 @@
-//! The engine's own semantics, in Python because it is short. Languages and tables are tested by `fixtures/rules`.
+//! Tests of the engine's semantics, in Python because it is short. `fixtures/rules` tests languages
+//! and tables.
 
 use super::{Analysis, Confidence, FlowLanguage, Kind, Proof, StepRole, Subject, Trigger, analyse};
 

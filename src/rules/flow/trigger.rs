@@ -1,8 +1,10 @@
-//! Decides by words alone whether a change can complete a flow, so that most files are never parsed.
+//! Decides by words alone whether a change can complete a flow, so that most files are never
+//! parsed.
 //!
-//! A pattern of the tables counts if its last word is in the text, followed by a parenthesis if it is a call, and if the file
-//! has the word before the last one (`requests` of `requests.get()`), or a word that makes a value of that type. A sink that
-//! gets nothing but a literal does not count.
+//! A pattern of the tables counts if its last word is in the text, followed by a parenthesis if it
+//! is a call. The file must also have the word before the last one (`requests` of
+//! `requests.get()`), or a word that creates a value of that type. A sink whose only argument is a
+//! literal does not count.
 
 use super::prefilter::{has_index, has_stand_in};
 use super::sink::same;
@@ -13,26 +15,27 @@ use foldhash::fast::RandomState;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 
-/// Words of a module: it names what it uses.
+/// Words with which a module declares the modules it uses.
 const IMPORTS: [&str; 8] = ["import", "require", "using", "use", "include", "from", "package", "export"];
 
-/// Receivers that every object and module has: their members can be those of a base class, or names by themselves.
+/// Receivers that every object and module has. Their members can belong to a base class, or be
+/// plain names.
 const OBJECTS: [&[u8]; 10] =
     [b"self", b"this", b"cls", b"super", b"window", b"globalThis", b"global", b"root", b"builtins", b"__builtins__"];
 
 /// Annotations of Spring and JAX-RS, of classes and methods whose result is a page or the name of one.
 const PAGES: [&str; 5] = ["Controller", "RestController", "ResponseBody", "ControllerAdvice", "Produces"];
 
-/// Places of a name that are looked at. A file with more counts as one that has what is searched.
+/// Occurrences of a name that are checked, at most. A file with more counts as a match.
 const MOST_PLACES: usize = 500;
 
-/// Levels of types that make types.
+/// Depth of types that create other types, at most.
 const LEVELS: u32 = 4;
 
-/// The words of a file. It can have as many as a megabyte of text has, and all of them are hashed.
+/// The words of a file. A megabyte of text can have many words, and all of them are hashed.
 type Words<'t> = HashSet<&'t str, RandomState>;
 
-/// Returns true if a text has the name of a sink: the analysis knows where its data goes.
+/// Returns true if a text has the name of a sink, so that the analysis follows the data into it.
 pub fn has_sink(language: FlowLanguage, text: &[u8]) -> bool {
     let table = Table::of(language);
     words(text).any(|w| table.ending(w.text).iter().any(|p| matches!(p.role, Role::Sink(_))))
@@ -43,8 +46,8 @@ fn reports_unknown(sink: &Sink) -> bool {
     sink.unknown != Some(false)
 }
 
-/// A file whose words decide which parts of it can complete a flow. A change can have thousands of parts, so the words are
-/// collected once.
+/// A file whose words decide which parts of it can complete a flow. A change can have thousands of
+/// parts, so the words are collected once.
 #[derive(Debug)]
 pub struct Trigger<'t> {
     language: FlowLanguage,
@@ -52,7 +55,7 @@ pub struct Trigger<'t> {
     text: &'t [u8],
     words: OnceCell<Words<'t>>,
     marks: OnceCell<Words<'t>>,
-    /// By type: whether the file can have a value of it.
+    /// By type: true if the file can have a value of it.
     types: RefCell<HashMap<&'static str, bool>>,
     has_imports: OnceCell<bool>,
     has_source: OnceCell<bool>,
@@ -108,8 +111,8 @@ impl<'t> Trigger<'t> {
         (has_weak || has_item()) && self.has_source() || self.is_returned(part)
     }
 
-    /// Returns true if the file can have data from outside and a sink that it can reach: each changed line can be a step between
-    /// them.
+    /// Returns true if the file can have data from outside and a sink that the data can reach. Each
+    /// changed line can be a step between them.
     pub fn may_flow(&self) -> bool {
         let is_open = |(pattern, word): (&Pattern, Word<'_>)| match pattern.role {
             Role::Sink(at) => {
@@ -120,14 +123,15 @@ impl<'t> Trigger<'t> {
         self.has_source() && self.candidates(self.text).any(is_open)
     }
 
-    /// Returns true if a part has a word of a sanitizer, a check or a call of interest: a change that removes it can complete a
-    /// flow, or the conditions of a call.
+    /// Returns true if a part has a word of a sanitizer, a check or a call of interest. A change
+    /// that removes such a word can complete a flow, or fulfil the conditions of a call.
     pub fn has_protection_in(&self, part: &[u8]) -> bool {
         let protects = |p: &Pattern| matches!(p.role, Role::Sanitizer(_) | Role::Guard(_) | Role::Call(_));
         has_stand_in(self.language, part) || self.candidates(part).any(|(p, _)| protects(p))
     }
 
-    /// Returns true if a sink gets nothing but a literal in its first argument, and data only from there.
+    /// Returns true if the first argument of a sink is a literal, and the sink gets data only from
+    /// that argument.
     fn is_constant(&self, sink: &Sink, pattern: &Pattern, word: Word<'_>) -> bool {
         let is_absent = |place: &Place| match place {
             Place::Arg(0) => true,
@@ -148,7 +152,7 @@ impl<'t> Trigger<'t> {
         })
     }
 
-    /// Returns true if a word is one of the tables, and not one of a comment.
+    /// Returns true if a word is in the tables, and not in a comment.
     fn may_name(&self, word: Word<'_>) -> bool {
         let is_known = word.after() == Some(b'[') || !self.table.ending(word.text).is_empty();
         is_known && !word.is_in_comment(self.language)
@@ -188,8 +192,9 @@ impl<'t> Trigger<'t> {
         !word.text.starts_with(|c: char| c.is_ascii_uppercase()) && !OBJECTS.contains(&name)
     }
 
-    /// Returns false if the receiver of a member is another one than that of a pattern: `tool.run()` is not `app.run()` if no
-    /// line gives `tool` a value or a type. Only in languages whose declarations show that.
+    /// Returns false if the receiver of a member differs from the receiver of a pattern:
+    /// `tool.run()` is not `app.run()` if no line gives `tool` a value or a type. Applies only to
+    /// languages whose declarations show that.
     fn may_be_received(&self, pattern: &'static Pattern, word: Word<'_>) -> bool {
         let shows = matches!(
             self.language,
@@ -205,7 +210,8 @@ impl<'t> Trigger<'t> {
             || !receiver.is_empty() && self.is_bound(receiver)
     }
 
-    /// Returns true if the file can give a name a value or a type, other than by an import of what has that name.
+    /// Returns true if the file can give a name a value or a type, other than by importing a module
+    /// or member of that name.
     fn is_bound(&self, name: &[u8]) -> bool {
         let places = memchr::memmem::find_iter(self.text, name).filter(|at| is_whole(self.text, *at, name.len()));
         let mut places = places;
@@ -219,7 +225,8 @@ impl<'t> Trigger<'t> {
         })
     }
 
-    /// Returns true for a word by itself where a pattern is the member of a type: a field has a receiver.
+    /// Returns true if a word has no receiver but the pattern is a member of a type, because a
+    /// field has a receiver.
     fn is_bare_member(&self, pattern: &Pattern, word: Word<'_>) -> bool {
         let has_receivers = matches!(self.language, FlowLanguage::Python | FlowLanguage::Go);
         let is_type = last_of(pattern.prefix).starts_with(|c: char| c.is_ascii_uppercase());
@@ -229,7 +236,8 @@ impl<'t> Trigger<'t> {
 
     /// Returns true if the file can have a value or a module of this path before a word.
     fn may_have(&self, prefix: &'static str, word: Word<'_>) -> bool {
-        // A snippet without imports means the usual modules, and the names of C# need no import in the file.
+        // A snippet without imports uses the usual modules, and names of C# need no import in the
+        // file.
         let is_member = word.is_member();
         if !is_member && self.language == FlowLanguage::CSharp {
             return true;
@@ -240,12 +248,13 @@ impl<'t> Trigger<'t> {
         self.has_value_of(prefix, LEVELS)
     }
 
-    /// Returns true if the file names modules that it uses.
+    /// Returns true if the file declares the modules that it uses.
     fn has_imports(&self) -> bool {
         *self.has_imports.get_or_init(|| IMPORTS.iter().any(|w| self.words().contains(w)))
     }
 
-    /// Returns true if the file has the last word of a path, or a word that makes a value of that type.
+    /// Returns true if the file has the last word of a path, or a word that creates a value of that
+    /// type.
     fn has_value_of(&self, path: &'static str, levels: u32) -> bool {
         let last = last_of(path);
         if last.is_empty() || self.words().contains(last) {
@@ -254,7 +263,7 @@ impl<'t> Trigger<'t> {
         self.has_maker_of(path, levels)
     }
 
-    /// Returns true if the file has a word that makes a value of a type.
+    /// Returns true if the file has a word that creates a value of a type.
     fn has_maker_of(&self, path: &'static str, levels: u32) -> bool {
         if let Some(known) = self.types.borrow().get(path) {
             return *known;
@@ -265,7 +274,8 @@ impl<'t> Trigger<'t> {
         can
     }
 
-    /// Returns true if the file has a word that makes a value of a type: a call, a conventional name, a handler's parameter.
+    /// Returns true if the file has a word that creates a value of a type: a call, a conventional
+    /// name, or a handler's parameter.
     fn can_make(&self, ty: &'static str, levels: u32) -> bool {
         let Some(makers) = self.table.makers_of(ty) else { return false };
         let handlers = makers.handlers.iter().filter_map(|at| self.table.handlers.get(usize::from(*at)));
@@ -277,7 +287,8 @@ impl<'t> Trigger<'t> {
             || patterns.into_iter().any(is_used)
     }
 
-    /// Returns false if the conditions of a call of interest do not hold for its first argument, as far as the text shows that.
+    /// Returns false if the text shows that the conditions of a call of interest do not hold for
+    /// its first argument.
     fn may_hold(&self, call: u16, word: Word<'_>) -> bool {
         let Some(call) = self.table.calls.get(usize::from(call)) else { return true };
         let is_direct = !is_indirect(word.whole, word.start, word.end);
@@ -318,7 +329,7 @@ impl<'t> Trigger<'t> {
         *self.has_source.get_or_init(|| self.has_handler() || self.candidates(self.text).any(|(p, _)| is_source(p)))
     }
 
-    /// Returns true if a function of the file can be one that a framework calls with data.
+    /// Returns true if a function of the file can be a handler that a framework calls with data.
     fn has_handler(&self) -> bool {
         *self.has_handler.get_or_init(|| self.table.handlers.iter().any(|handler| self.may_have_handler(handler)))
     }
@@ -326,7 +337,7 @@ impl<'t> Trigger<'t> {
     /// Returns true if the file has a word for each condition of a handler.
     fn may_have_handler(&self, h: &Handler) -> bool {
         let marks = [h.decorator, h.annotation, h.class_annotation];
-        // A snippet of C# is read as a part of the usual class.
+        // A snippet of C# is treated as part of the usual class.
         let is_snippet = self.language == FlowLanguage::CSharp && !self.words().contains("class");
         let base = if is_snippet { &[][..] } else { h.base };
         let functions = h.function;
@@ -395,7 +406,8 @@ impl<'t> Trigger<'t> {
             }
     }
 
-    /// Returns true if a text can be the end of a handler that returns a page. In Ruby that is its last expression.
+    /// Returns true if a text can be the end of a handler that returns a page. In Ruby, the last
+    /// expression is the end.
     fn is_returned(&self, text: &[u8]) -> bool {
         let returns = || words(text).any(|word| word.text == "return");
         let is_page = |h: &&Handler| self.table.sinks.iter().any(|s| s.returns.is_some_and(|r| r == h.framework));
@@ -426,10 +438,11 @@ impl<'t> Trigger<'t> {
     }
 }
 
-/// Returns true if a word of Python, JavaScript, Go or C can be the name of a parameter: `=>` or a brace follows it or its
-/// parentheses, or `def` or `func` stands before those. In doubt, it is one.
+/// Returns true if a word of Python, JavaScript, Go or C can be the name of a parameter: `=>` or a
+/// brace follows it or its parentheses, or `def` or `func` precedes the parentheses. If the text is
+/// ambiguous, the word counts as a parameter.
 fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
-    /// Bytes of a list of parameters that are searched in each direction.
+    /// Bytes of a parameter list that are searched in each direction, at most.
     const MOST: usize = 2000;
     let end = at + len;
     let rest = text[end..].trim_ascii_start();
@@ -448,13 +461,13 @@ fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
     after.starts_with(b"=>") || after.starts_with(b"{") || after.starts_with(b":")
 }
 
-/// Returns true if no word goes on before or behind a part of a text.
+/// Returns true if a part of a text starts and ends at word boundaries.
 fn is_whole(text: &[u8], at: usize, len: usize) -> bool {
     let is_inside = |b: Option<&u8>| b.is_some_and(|b| is_word(*b));
     !is_inside(text.get(at + len)) && !is_inside(at.checked_sub(1).and_then(|i| text.get(i)))
 }
 
-/// Returns what stands before the parenthesis that is open at the end of a text.
+/// Returns the text before the parenthesis that is open at the end of a text.
 fn opening(text: &[u8]) -> Option<&[u8]> {
     let mut open = 0;
     for (at, byte) in text.iter().enumerate().rev() {
@@ -468,7 +481,7 @@ fn opening(text: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Returns what follows the parenthesis that closes the one before a text.
+/// Returns the text after the parenthesis that closes the one before a text.
 fn closing(text: &[u8]) -> Option<&[u8]> {
     let mut open = 0;
     for (at, byte) in text.iter().enumerate() {
@@ -482,13 +495,14 @@ fn closing(text: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Returns true if the last word of one of some paths is among some words.
+/// Returns true if the last word of one of the paths is in a set of words.
 fn has_any(words: &Words<'_>, paths: &[&'static str]) -> bool {
     paths.iter().any(|path| words.contains(last_of(path)))
 }
 
-/// Returns a word that the text of an argument has if it matches an expression: `forEach` of `^[^({]*\.forEach\(`. `None`: the
-/// expression has alternatives or groups, or no word.
+/// Returns a word that the text of an argument must contain to match a regular expression:
+/// `forEach` of `^[^({]*\.forEach\(`. `None`: the expression has alternatives or groups, or no
+/// word.
 fn needed_word(expression: &'static str) -> Option<&'static str> {
     let bytes = expression.as_bytes();
     if bytes.iter().any(|b| matches!(b, b'|' | b'?')) {

@@ -1,4 +1,4 @@
-//! Abstract values: what may be in a variable.
+//! Abstract values: the possible contents of a variable.
 
 use super::Proof;
 use super::paths::PathId;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-/// Sources that one value carries, at most.
+/// Sources of one value, at most.
 const MOST_TAINTS: usize = 6;
 /// Items of a collection whose keys are known, at most.
 const MOST_ITEMS: usize = 64;
@@ -17,7 +17,7 @@ const MOST_LEVELS: u32 = 4;
 /// Items of a collection and of the collections inside, at most.
 const MOST_INSIDE: u32 = 300;
 
-/// A value that is known.
+/// A known value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Const {
     Text(Rc<str>),
@@ -29,7 +29,7 @@ pub(super) enum Const {
 }
 
 impl Const {
-    /// Returns the text of a text.
+    /// Returns the text of a text constant.
     pub(super) fn text(&self) -> Option<&Rc<str>> {
         match self {
             Self::Text(t) => Some(t),
@@ -37,7 +37,7 @@ impl Const {
         }
     }
 
-    /// Returns the constant as the tables write it.
+    /// Returns the constant in the notation of the tables.
     pub(super) fn written(&self) -> String {
         match self {
             Self::Text(t) | Self::Regex(t) => t.to_string(),
@@ -48,7 +48,7 @@ impl Const {
         }
     }
 
-    /// Returns whether a condition holds. `None`: depends on the language.
+    /// Returns the truth value of the constant. `None`: it depends on the language.
     pub(super) fn truth(&self) -> Option<bool> {
         match self {
             Self::Bool(b) => Some(*b),
@@ -67,7 +67,7 @@ pub(super) struct Origin {
     pub(super) label: &'static str,
 }
 
-/// A place that data passed, and the places before it.
+/// A position that data passed, and the positions before it.
 #[derive(Debug)]
 pub(super) struct Trail {
     pub(super) span: Span,
@@ -78,12 +78,13 @@ pub(super) struct Trail {
 /// Data of a source in a value.
 #[derive(Clone, Debug)]
 pub(super) struct Taint {
-    /// A number of the run's origins.
+    /// Index into the origins of the run.
     pub(super) origin: u32,
     pub(super) proof: Proof,
     /// Kinds of sinks that the value is harmless for.
     pub(super) clean: u32,
-    /// An unknown function processed it: only sinks of text that helpers build are sure.
+    /// True if an unknown function processed the data. Then only sinks of text that helpers build
+    /// are certain.
     pub(super) is_doubted: bool,
     /// The data is a part of a longer text.
     pub(super) is_built: bool,
@@ -108,12 +109,12 @@ pub(super) struct Items {
     pub(super) rest: Option<Value>,
     /// The keys are the indexes 0, 1, 2 … of a list whose items are all known.
     pub(super) is_list: bool,
-    /// Levels of collections inside each other, and items in all of them.
+    /// Depth of nested collections, and the number of items in all of them.
     level: u32,
     size: u32,
-    /// The data of everything inside.
+    /// The data of all contents.
     all: OnceCell<Taints>,
-    /// A hash of everything inside; 0: not known.
+    /// A hash of all contents. 0: not computed.
     hash: Cell<u64>,
 }
 
@@ -123,7 +124,7 @@ impl Items {
         Self { is_list: true, ..Self::default() }
     }
 
-    /// Forgets what was derived from the items before they change.
+    /// Discards values derived from the items, before the items change.
     fn touch(&mut self) {
         self.all = OnceCell::new();
         self.hash = Cell::new(0);
@@ -159,39 +160,39 @@ pub(super) enum What {
 pub(super) struct Value {
     pub(super) taints: Taints,
     pub(super) constant: Option<Const>,
-    /// Where it comes from, or its type.
+    /// Origin of the value, or its type.
     pub(super) path: Option<PathId>,
     pub(super) items: Option<Rc<Items>>,
     pub(super) what: What,
-    /// The known parts of a text, with [`GAP`] for the others.
+    /// The known parts of a text, with [`GAP`] in place of unknown parts.
     pub(super) known: Option<Rc<str>>,
 }
 
-/// A part of a text that is not known.
+/// Placeholder for an unknown part of a text.
 pub(super) const GAP: char = '\u{fffc}';
 
 impl Value {
-    /// A value that is known.
+    /// Returns a value that is a known constant.
     pub(super) fn constant(c: Const) -> Self {
         Self { constant: Some(c), ..Self::default() }
     }
 
-    /// A text that is known.
+    /// Returns a value that is a known text.
     pub(super) fn text(text: &str) -> Self {
         Self::constant(Const::Text(text.into()))
     }
 
-    /// A value with a path.
+    /// Returns a value with a path.
     pub(super) fn at(path: PathId) -> Self {
         Self { path: Some(path), ..Self::default() }
     }
 
-    /// A value with data.
+    /// Returns a value with data.
     pub(super) fn tainted(taints: Taints) -> Self {
         Self { taints, ..Self::default() }
     }
 
-    /// A collection.
+    /// Returns a value that is a collection.
     pub(super) fn collection(items: Items) -> Self {
         Self { items: Some(Rc::new(items)), ..Self::default() }
     }
@@ -201,14 +202,15 @@ impl Value {
         Self { constant: self.constant.clone(), path: self.path, what: self.what, ..Self::default() }
     }
 
-    /// Returns the data of the value and of everything inside.
+    /// Returns the data of the value and of all its contents.
     pub(super) fn deep(&self) -> Taints {
         let Some(items) = &self.items else { return self.taints.clone() };
         let all = items.all.get_or_init(|| inside(items));
         join_taints(&self.taints, all)
     }
 
-    /// Returns the data of the value and of what is in it under unknown keys or indexes, without named fields.
+    /// Returns the data of the value and of its contents under unknown keys or indexes, without
+    /// named fields.
     pub(super) fn outer(&self) -> Taints {
         let mut out = self.taints.clone();
         let Some(items) = &self.items else { return out };
@@ -218,7 +220,7 @@ impl Value {
         out
     }
 
-    /// Returns the value as small enough to be an item.
+    /// Returns the value reduced in size so that it can be an item.
     fn small(self) -> Self {
         match &self.items {
             Some(i) if i.level >= MOST_LEVELS || i.size > MOST_INSIDE => {
@@ -229,7 +231,7 @@ impl Value {
         }
     }
 
-    /// Returns what is under a key. `None` as key: any.
+    /// Returns the value under a key. `None` as key: any key.
     pub(super) fn item(&self, key: Option<&Key>) -> Self {
         let own = Self::tainted(self.taints.clone());
         let Some(items) = &self.items else { return own };
@@ -260,7 +262,7 @@ impl Value {
         Self { taints: join_taints(&self.taints, taints), ..self.clone() }
     }
 
-    /// Puts a value under a key. `None` as key: an unknown one.
+    /// Stores a value under a key. `None` as key: an unknown key.
     pub(super) fn put(&mut self, key: Option<Key>, value: Self) {
         let value = value.small();
         let items = Rc::make_mut(self.items.get_or_insert_with(Rc::default));
@@ -351,7 +353,8 @@ impl Value {
         self.map_taints(&|t| Taint { clean: t.clean & !kinds, ..t.clone() })
     }
 
-    /// Returns the value with some of its data harmless for kinds. No data given: all of it.
+    /// Returns the value with some of its data harmless for kinds. If no data is given, all data
+    /// becomes harmless.
     pub(super) fn clean_data(&self, kinds: u32, data: &Taints) -> Self {
         let Some(data) = data else { return self.clean(kinds) };
         let is_all = self.deep().iter().flat_map(|l| l.iter()).all(|t| data.iter().any(|d| d.origin == t.origin));
@@ -362,7 +365,7 @@ impl Value {
         self.map_taints(&|t| Taint { clean: if is_given(t) { t.clean | kinds } else { t.clean }, ..t.clone() })
     }
 
-    /// Feeds what matters for a call into a hash.
+    /// Feeds the properties that matter for a call into a hash.
     pub(super) fn feed(&self, to: &mut impl Hasher, level: u32) {
         for t in self.taints.iter().flat_map(|t| t.iter()) {
             (t.origin, t.clean, t.is_built, t.is_doubted).hash(to);
@@ -424,7 +427,7 @@ pub(super) fn join_taints(a: &Taints, b: &Taints) -> Taints {
     for t in b.iter() {
         match out.iter_mut().find(|o| o.origin == t.origin) {
             Some(o) => {
-                // The way that is less clean is the one to show.
+                // Keep the trail that is harmless for fewer kinds, because that trail is reported.
                 if o.clean & !t.clean != 0 {
                     o.trail = t.trail.clone();
                 }
@@ -468,7 +471,7 @@ pub(super) fn join(a: &Value, b: &Value) -> Value {
 }
 
 impl Value {
-    /// Returns true if both are copies of one value, seen without looking inside.
+    /// Returns true if both values are copies of one value. Compares pointers, not contents.
     fn is_same(&self, other: &Self) -> bool {
         let taints = match (&self.taints, &other.taints) {
             (None, None) => true,
@@ -488,7 +491,7 @@ impl Value {
             && self.known == other.known
     }
 
-    /// Returns true if nothing is known.
+    /// Returns true if nothing is known about the value.
     pub(super) fn is_empty(&self) -> bool {
         self.taints.is_none() && self.constant.is_none() && self.path.is_none() && self.items.is_none()
     }
@@ -614,7 +617,8 @@ impl Env {
         Self { vars: Rc::new(vars), checked }
     }
 
-    /// Takes over changes of variables that exist here from a function literal that may have run.
+    /// Applies the changes that a function literal, which may have run, made to variables that
+    /// exist here.
     pub(super) fn absorb(&mut self, inner: &Self, hidden: &[Sym]) {
         if self.is_same(inner) {
             return;
@@ -627,7 +631,7 @@ impl Env {
         }
     }
 
-    /// Returns a hash of what is known, to see whether a loop changes anything.
+    /// Returns a hash of all known facts, to detect whether a loop changes anything.
     pub(super) fn digest(&self) -> u64 {
         let mut h = std::hash::DefaultHasher::new();
         for (n, v) in self.vars.iter() {

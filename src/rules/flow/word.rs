@@ -1,20 +1,20 @@
-//! The words of a text, and what the bytes around a word say about its use.
+//! The words of a text, and the use of a word as the bytes around it show it.
 
 use super::{FlowLanguage, is_word};
 use std::borrow::Cow;
 
-/// Words that call without parentheses.
+/// Words that are called without parentheses.
 const STATEMENTS: [&str; 9] =
     ["die", "echo", "exit", "include", "include_once", "print", "require", "require_once", "return"];
 
-/// Bytes before a word that are looked at: hostile lines are long.
+/// Bytes before a word that are searched, at most, because hostile lines can be long.
 const MOST_BEFORE: usize = 1000;
 
 /// A word of a text, and the bytes around it.
 #[derive(Clone, Copy)]
 pub(super) struct Word<'t> {
     pub(super) text: &'t str,
-    /// The text that contains it, and its bytes there.
+    /// The text that contains the word, and the range of the word in it.
     pub(super) whole: &'t [u8],
     pub(super) start: usize,
     pub(super) end: usize,
@@ -50,7 +50,7 @@ impl<'t> Word<'t> {
         memchr::memmem::find(before, name).is_some()
     }
 
-    /// Returns true if the line has nothing but a comment.
+    /// Returns true if the line of the word is a comment.
     pub(super) fn is_in_comment(&self, language: FlowLanguage) -> bool {
         let mark: &[u8] = if matches!(language, FlowLanguage::Python | FlowLanguage::Ruby) { b"#" } else { b"//" };
         let before = &self.whole[self.start.saturating_sub(MOST_BEFORE)..self.start];
@@ -62,7 +62,7 @@ impl<'t> Word<'t> {
         line.trim_ascii_start().starts_with(mark)
     }
 
-    /// Returns true if the word can be called here.
+    /// Returns true if the word may be called at this position.
     pub(super) fn is_called(&self, language: FlowLanguage) -> bool {
         let is_called = match language {
             FlowLanguage::Ruby | FlowLanguage::Cpp => true,
@@ -84,7 +84,7 @@ impl<'t> Word<'t> {
             || STATEMENTS.contains(&self.text)
     }
 
-    /// Returns true if the word is the name of a function where that is defined.
+    /// Returns true if the word is the name in a function definition.
     fn is_defined(&self) -> bool {
         let before = self.whole[..self.start].trim_ascii_end();
         before.len() < self.start
@@ -94,14 +94,15 @@ impl<'t> Word<'t> {
             })
     }
 
-    /// Returns true if an object of the class of this name can be made here.
+    /// Returns true if this position may create an object of the class that the word names.
     pub(super) fn is_made(&self, language: FlowLanguage) -> bool {
         let path =
             self.whole[..self.start].iter().rev().take_while(|b| is_word(**b) || matches!(b, b'.' | b'\\')).count();
         self.is_called(language) || self.whole[..self.start - path].trim_ascii_end().ends_with(b"new")
     }
 
-    /// Returns the next byte behind blanks, line ends and comments. `None`: the text ends there, or is too long to say.
+    /// Returns the next byte after blanks, line ends and comments. `None`: the text ends there, or
+    /// the search limit is reached.
     fn next(&self) -> Option<u8> {
         /// Bytes that are searched.
         const MOST: usize = 4096;
@@ -120,14 +121,14 @@ impl<'t> Word<'t> {
         None
     }
 
-    /// Returns what follows the parenthesis of the call of this word.
+    /// Returns the text after the opening parenthesis of the call of this word.
     pub(super) fn arguments(&self) -> Option<&'t [u8]> {
         let rest = self.whole[self.end..].trim_ascii_start();
         rest.strip_prefix(b"(").map(<[u8]>::trim_ascii_start)
     }
 
-    /// Returns the first argument of the call of this word if that is a literal and nothing else: `settings.json` of
-    /// `open("settings.json", mode)`.
+    /// Returns the first argument of the call of this word if the argument is a single literal:
+    /// `settings.json` of `open("settings.json", mode)`.
     pub(super) fn literal(&self, language: FlowLanguage) -> Option<Cow<'t, str>> {
         let arguments = self.arguments()?;
         let (quoted, is_raw) = match arguments.strip_prefix(b"r").filter(|_| language == FlowLanguage::Python) {
@@ -146,8 +147,8 @@ impl<'t> Word<'t> {
     }
 }
 
-/// Returns the value of a quoted literal at the start of a text, and what follows it. `None`: it goes over lines, has an escape
-/// other than that of a backslash, or can contain a value.
+/// Returns the value of a quoted literal at the start of a text, and the text after it. `None`: the
+/// literal spans lines, has an escape other than that of a backslash, or can contain a value.
 fn quoted_literal(text: &[u8], quote: u8, language: FlowLanguage, is_raw: bool) -> Option<(Cow<'_, str>, &[u8])> {
     let has_values = match language {
         FlowLanguage::Kotlin => true,
@@ -178,7 +179,7 @@ fn quoted_literal(text: &[u8], quote: u8, language: FlowLanguage, is_raw: bool) 
     Some((value, &text[at + 1..]))
 }
 
-/// Returns the words of a text. A back-tick is one, too.
+/// Returns the words of a text. A back-tick is also a word.
 pub(super) fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let mut at = 0;
@@ -198,8 +199,9 @@ pub(super) fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
     })
 }
 
-/// Returns true if a word is called by another name, or by what it is passed to: `system as run`, `run = os.system`,
-/// `{ exec: run }`, `exec.call(…)`, `partial(os.system, …)`, `Reflect.apply(cp.exec, …)`, `@app.route`, `[Route]`.
+/// Returns true if a word is called by another name, or through the function that receives it:
+/// `system as run`, `run = os.system`, `{ exec: run }`, `exec.call(…)`, `partial(os.system, …)`,
+/// `Reflect.apply(cp.exec, …)`, `@app.route`, `[Route]`.
 pub(super) fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
     let near = &text[start.saturating_sub(MOST_BEFORE)..start];
     let path = near.iter().rev().take_while(|b| is_word(**b) || **b == b'.').count();
@@ -223,7 +225,7 @@ pub(super) fn is_indirect(text: &[u8], start: usize, end: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns the word of a text that is marked by a bar before it.
+    /// Returns the word of a text that a preceding bar marks.
     fn marked(text: &str) -> Word<'static> {
         let start = text.find('|').unwrap();
         let whole: &'static str = text.replacen('|', "", 1).leak();

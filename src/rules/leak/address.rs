@@ -1,13 +1,13 @@
-//! Passwords in addresses: `scheme://user:password@host`, wherever the host is.
+//! Passwords in addresses: `scheme://user:password@host`, with any host.
 
 use super::value::{self, Tier};
 use crate::rules::secret::words;
 use std::ops::Range;
 
-/// The most bytes of a user name, a password and a host together.
+/// Bytes of a user name, a password and a host together, at most.
 const AUTHORITY: usize = 4096;
 
-/// Finds passwords in addresses. Linear: what one address covers is not looked at again.
+/// Finds passwords in addresses. Linear: bytes of one address are not searched again.
 pub(super) fn find(text: &[u8], out: &mut Vec<Range<usize>>) {
     let mut done = 0;
     for at in memchr::memmem::find_iter(text, b"://") {
@@ -39,6 +39,6 @@ fn is_password(user: &[u8], password: &[u8]) -> bool {
     {
         return false;
     }
-    // Letters alone count here: nothing else stands in this place.
+    // A value of letters alone counts here, because only a password can be in this position.
     !value::is_reference(text) && !words::is_filler(text) || value::is_hidden(password, Tier::Weak, true)
 }

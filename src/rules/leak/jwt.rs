@@ -1,11 +1,12 @@
-//! JSON Web Tokens of any kind: signed or not, encrypted, with or without claims that a rule asks for.
+//! JSON Web Tokens of any kind: signed or not, encrypted, with or without claims that a rule
+//! requires.
 
 use crate::rules::decode;
 use std::ops::Range;
 
-/// The least characters of a header.
+/// Characters of a header, at least.
 const HEADER: usize = 16;
-/// The most parts of a token: a JWE has five.
+/// Parts of a token, at most: a JWE has five.
 const PARTS: usize = 5;
 
 fn sign(b: &u8) -> bool {

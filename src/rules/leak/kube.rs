@@ -1,10 +1,10 @@
-//! The data of Kubernetes Secrets, whatever their keys are called.
+//! The data of Kubernetes Secrets, under any keys.
 
 use super::value;
 use crate::rules::MARK;
 use std::ops::Range;
 
-/// The most lines of a document that are looked through for its `kind`.
+/// Lines of a document that are searched for its `kind`, at most.
 const DOCUMENT_LINES: usize = 20_000;
 
 /// Finds the values below `data` and `stringData` of Secrets in YAML and JSON, and of `kubernetes_secret` in Terraform.
@@ -19,7 +19,7 @@ pub(in crate::rules) fn find(text: &[u8], out: &mut Vec<Range<usize>>) {
     }
 }
 
-/// A line of YAML: where it starts, its indentation (a list's dash counts), and its text without that.
+/// A line of YAML: its offset, its indentation (a list's dash counts), and its text without that.
 #[derive(Clone, Copy, Debug)]
 struct Line<'t> {
     at: usize,
@@ -29,14 +29,14 @@ struct Line<'t> {
 
 fn lines(text: &[u8]) -> Vec<Line<'_>> {
     let mut out = Vec::new();
-    // The mark at the start of a file belongs to no line.
+    // The byte order mark at the start of a file does not belong to a line.
     let plain = text.strip_prefix(MARK).unwrap_or(text);
     let mut at = text.len() - plain.len();
-    // A carriage return alone ends a line of YAML too (YAML 1.2, 5.4).
+    // A single carriage return also ends a line of YAML (YAML 1.2, 5.4).
     for line in plain.split_inclusive(|b| matches!(b, b'\n' | b'\r')) {
         let bare = line.trim_ascii_end();
         let indent = bare.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'-')).count();
-        // `---` separates documents; a dash of a list is followed by a blank.
+        // `---` separates documents, and a blank follows the dash of a list item.
         let is_list = bare[..indent].contains(&b'-') && bare[..indent].ends_with(b" ");
         let indent = if is_list || !bare[..indent].contains(&b'-') { indent } else { 0 };
         out.push(Line { at: at + indent, indent, text: &bare[indent..] });
@@ -45,7 +45,7 @@ fn lines(text: &[u8]) -> Vec<Line<'_>> {
     out
 }
 
-/// Returns the value of a key on a line, and where it starts in the line.
+/// Returns the value of a key on a line.
 fn of_key<'t>(line: &'t [u8], key: &[u8]) -> Option<&'t [u8]> {
     let quote = line.first().filter(|b| matches!(b, b'"' | b'\''));
     let rest = match quote {
@@ -83,7 +83,7 @@ fn yaml(text: &[u8], out: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Hides the values of the mapping whose lines are set in further; returns where it ends.
+/// Hides the values of the mapping whose lines are indented further. Returns its end.
 fn mapping(document: &[Line<'_>], from: usize, indent: usize, out: &mut Vec<Range<usize>>) -> usize {
     let mut i = from;
     while let Some(line) = document.get(i) {
@@ -108,7 +108,7 @@ fn mapping(document: &[Line<'_>], from: usize, indent: usize, out: &mut Vec<Rang
     i
 }
 
-/// Returns where the value after `key:` starts.
+/// Returns the offset of the value after `key:`.
 fn key_end(line: &[u8]) -> Option<usize> {
     let quote = line.first().filter(|b| matches!(b, b'"' | b'\''));
     let end = match quote {
@@ -121,7 +121,7 @@ fn key_end(line: &[u8]) -> Option<usize> {
     (end > 0 && line.get(colon) == Some(&b':') && blank).then_some(colon + 1)
 }
 
-/// Hides a scalar, without its quotes, its comment and the sign of a block.
+/// Hides a scalar, without its quotes, its comment and the indicator of a block.
 fn push(scalar: &[u8], at: usize, out: &mut Vec<Range<usize>>) {
     let (scalar, at) = match scalar.first() {
         Some(q @ (b'"' | b'\'')) => {
@@ -169,14 +169,14 @@ fn json(text: &[u8], out: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Returns true if `"kind": "` stands before a place, also where the quotes are escaped.
+/// Returns true if `"kind": "` precedes an offset, also with escaped quotes.
 fn is_json_kind(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(24)..at];
     let plain: Vec<u8> = before.iter().copied().filter(|b| !b.is_ascii_whitespace() && *b != b'\\').collect();
     plain.ends_with(b"\"kind\":\"") && matches!(text.get(at + 6), Some(b'"' | b'\\'))
 }
 
-/// Hides the strings that are values of an object which starts behind a key; returns where it ends.
+/// Hides the strings that are values of an object which starts after a key. Returns its end.
 fn object(text: &[u8], from: usize, out: &mut Vec<Range<usize>>) -> Option<usize> {
     let filler = |b: &&u8| b.is_ascii_whitespace() || matches!(**b, b'"' | b'\\' | b':' | b'=' | b'\'');
     let open = from + text[from..].iter().take(64).take_while(filler).count();
@@ -193,7 +193,7 @@ fn object(text: &[u8], from: usize, out: &mut Vec<Range<usize>>) -> Option<usize
             b'"' | b'\'' | b'`' => {
                 let escaped = at > 0 && text[at - 1] == b'\\';
                 let end = string_end(text, at + 1, *b, escaped)?;
-                // A key is followed by its colon.
+                // A colon follows a key.
                 let rest = text[end + 1..].iter().take(8).find(|b| !b.is_ascii_whitespace());
                 if is_value || !matches!(rest, Some(b':' | b'=')) {
                     let to = if escaped { end - 1 } else { end };
@@ -208,7 +208,8 @@ fn object(text: &[u8], from: usize, out: &mut Vec<Range<usize>>) -> Option<usize
     None
 }
 
-/// Finds the quote that ends a string: in escaped JSON it has a backslash, in plain JSON none.
+/// Returns the quote that ends a string. In escaped JSON a backslash precedes it, in plain JSON
+/// none does.
 fn string_end(text: &[u8], from: usize, quote: u8, escaped: bool) -> Option<usize> {
     memchr::memchr_iter(quote, &text[from..]).map(|i| from + i).find(|at| (text[at - 1] == b'\\') == escaped)
 }

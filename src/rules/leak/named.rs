@@ -1,29 +1,29 @@
-//! Values beside a name that speaks of a secret: assignments in any language, headers, attributes, a value on the
-//! next line, a column of a table.
+//! Values whose name suggests a secret: assignments in any language, headers, attributes, a value
+//! on the next line, a column of a table.
 
 use super::value::{self, Tier};
 use crate::rules::secret::name::{self, Named};
 use crate::rules::secret::shape;
 use std::ops::Range;
 
-/// The most bytes of a name, to each side of its word for a secret.
+/// Bytes of a name on each side of its word for a secret, at most.
 const NAME: usize = 64;
-/// The most bytes between a name and its value.
+/// Bytes between a name and its value, at most.
 const BETWEEN: usize = 160;
-/// The most bytes of a bare value that are hidden beyond its first sign of code.
+/// Bytes of a bare value that are hidden after its first punctuation character of code, at most.
 const BARE: usize = 256;
-/// Lines below the head of a table that are looked at.
+/// Lines below the head of a table that are searched, at most.
 const ROWS: usize = 10_000;
 
-/// What a search has seen; positions ascend.
+/// The state of a search. Offsets ascend.
 #[derive(Debug)]
 pub(super) struct Seeker<'t> {
     text: &'t [u8],
-    /// The end of the name that was looked at last.
+    /// End of the name that was checked last.
     named: usize,
-    /// The end of the value that was hidden last.
+    /// End of the value that was hidden last.
     hidden: usize,
-    /// The next quote of each kind, and the next line end, as far as they were looked for.
+    /// The next quote of each kind, and the next line end, each searched on first use.
     next: [Next; 4],
 }
 
@@ -40,7 +40,7 @@ impl<'t> Seeker<'t> {
         Self { text, named: 0, hidden: 0, next: [Next::default(); 4] }
     }
 
-    /// Returns where a sign stands next; the end of the text where it does not. Linear over ascending positions.
+    /// Returns the next offset of a byte, or the end of the text. Linear over ascending offsets.
     fn next(&mut self, sign: u8, from: usize) -> usize {
         let slot = SIGNS.iter().position(|s| *s == sign).unwrap_or(3);
         let known = self.next[slot];
@@ -53,7 +53,7 @@ impl<'t> Seeker<'t> {
         at
     }
 
-    /// Looks behind a word for a secret that starts at a place.
+    /// Searches for a secret after a word that starts at an offset.
     pub(super) fn look(&mut self, at: usize, out: &mut Vec<Range<usize>>) {
         let text = self.text;
         if at < self.hidden {
@@ -75,7 +75,7 @@ impl<'t> Seeker<'t> {
         self.column(start, end, out);
     }
 
-    /// Reads the value that a name is given.
+    /// Returns the value that a name is assigned.
     fn value(&mut self, start: usize, end: usize, tier: Tier) -> Option<Range<usize>> {
         let text = self.text;
         let limit = text.len().min(end + BETWEEN);
@@ -89,7 +89,7 @@ impl<'t> Seeker<'t> {
         }
         at += blanks(&text[at..limit.max(at)]);
         let mut on_next_line = false;
-        // Behind a comma, the next line is the next item.
+        // After a comma, the next line is the next item.
         let line = next_line(&text[at..text.len().min(at + BETWEEN)]).filter(|_| !sep.wants_quote);
         if let Some(line) = line {
             (at, on_next_line) = (at + line, true);
@@ -99,7 +99,7 @@ impl<'t> Seeker<'t> {
             let close = memchr::memchr2(b'<', b'\n', &text[at..text.len().min(at + 4096)])?;
             return self.checked(at..at + close, tier, true, scheme);
         }
-        // The next quote may also close a literal in which all of this stands: `-H 'X-Secret: …'`.
+        // The next quote may close a literal that contains all of this: `-H 'X-Secret: …'`.
         let open = opening(&text[at..text.len().min(at + BETWEEN)]);
         let literal = open.and_then(|open| self.quoted(at + open, tier, scheme));
         if literal.is_some() {
@@ -111,7 +111,7 @@ impl<'t> Seeker<'t> {
         self.bare(at, tier, scheme)
     }
 
-    /// Reads a string literal whose quote opens at a place.
+    /// Reads a string literal whose quote opens at an offset.
     fn quoted(&mut self, open: usize, tier: Tier, scheme: bool) -> Option<Range<usize>> {
         let text = self.text;
         let quote = text[open];
@@ -120,7 +120,8 @@ impl<'t> Seeker<'t> {
         let start = open + if triple { 3 } else { 1 };
         let line_end = self.next(b'\n', start);
         let mut end = self.next(quote, start);
-        // An escaped quote does not end the literal, unless the literal itself stands in one.
+        // An escaped quote does not end the literal, unless the literal itself is inside of
+        // another.
         while !escaped && end < line_end && text[end - 1] == b'\\' && end > start {
             end = self.next(quote, end + 1);
         }
@@ -149,7 +150,7 @@ impl<'t> Seeker<'t> {
         value::is_hidden(&value[..head], tier, false).then(|| at..at + trimmed(&value[..head]))
     }
 
-    /// Hides a value that is worth it, without the scheme before it.
+    /// Returns a value that must be hidden, without the scheme before it.
     fn checked(&self, value: Range<usize>, tier: Tier, quoted: bool, scheme: bool) -> Option<Range<usize>> {
         let text = &self.text[value.clone()];
         let mut start = if scheme { scheme_length(&text[..text.len().min(64)], true) } else { 0 };
@@ -158,7 +159,8 @@ impl<'t> Seeker<'t> {
         value::is_hidden(&self.text[value.clone()], tier, quoted).then_some(value)
     }
 
-    /// Reads `value="…"` behind a name that is itself a value: attributes, variables of containers, Terraform.
+    /// Reads `value="…"` after a name that is itself a value: attributes, variables of containers,
+    /// Terraform.
     fn beside(&mut self, end: usize, tier: Tier) -> Option<Range<usize>> {
         #[rustfmt::skip]
         const KEYS: &[&[u8]] = &[
@@ -172,7 +174,7 @@ impl<'t> Seeker<'t> {
             b.is_ascii_whitespace() || matches!(b, b',' | b'{' | b'}' | b'-' | b'/' | b'<' | b'>' | b'"' | b'\'')
         };
         let mut at = closers;
-        // `type = string` or `</name>` may stand between.
+        // `type = string` or `</name>` may be between them.
         for _ in 0..4 {
             at += near[at..].iter().take_while(|b| gap(b)).count();
             let word = near[at..].iter().take_while(|b| in_name(**b)).count();
@@ -195,7 +197,7 @@ impl<'t> Seeker<'t> {
         None
     }
 
-    /// Hides the column of a table with commas whose head is the name.
+    /// Hides the column of a comma-separated table whose head is the name.
     fn column(&mut self, start: usize, end: usize, out: &mut Vec<Range<usize>>) {
         let text = self.text;
         let edge = |b: Option<&u8>| b.is_none_or(|b| matches!(b, b',' | b'\n' | b'\r' | b'\t' | b';'));
@@ -241,7 +243,7 @@ impl<'t> Seeker<'t> {
     }
 }
 
-/// A letter or digit of a name, or what joins its words.
+/// Returns true for a letter or digit of a name, or a byte that joins its words.
 fn in_name(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')
 }
@@ -253,7 +255,8 @@ fn tier(name: &[u8]) -> Tier {
         None if is_authorization(name) => Tier::Token,
         None => {
             let words = name::split(name);
-            // `ClearTextPassword`, `test_password`: what stands before the word says nothing of the value.
+            // `ClearTextPassword`, `test_password`: the text before the word does not describe the
+            // value.
             let last = words.last().map_or("", String::as_str);
             match last {
                 "password" | "passwd" | "pwd" | "passphrase" | "secret" => Tier::Password,
@@ -277,7 +280,7 @@ fn blanks(text: &[u8]) -> usize {
     text.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// What stands between a name and its value.
+/// The separator between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sep {
     Assigned,
@@ -292,7 +295,7 @@ enum Sep {
 struct Separator {
     kind: Sep,
     length: usize,
-    /// The value has to be a string literal.
+    /// True if the value must be a string literal.
     wants_quote: bool,
 }
 
@@ -321,7 +324,8 @@ fn separator(text: &[u8], closed: bool, spaced: bool) -> Option<Separator> {
     }
 }
 
-/// Returns the length of a type behind a colon, with the sign that assigns: `: Option<String> =`.
+/// Returns the length of a type after a colon, with the operator that assigns: `: Option<String>
+/// =`.
 fn annotation(text: &[u8]) -> usize {
     let part = |b: &u8| {
         b.is_ascii_alphanumeric()
@@ -333,7 +337,7 @@ fn annotation(text: &[u8]) -> usize {
     if typed && assigns { end + 1 } else { 0 }
 }
 
-/// Returns where the next line's text starts, if nothing is left on this one.
+/// Returns the offset of the next line's text, if the rest of this line is empty.
 fn next_line(text: &[u8]) -> Option<usize> {
     let mark = text
         .iter()
@@ -343,7 +347,7 @@ fn next_line(text: &[u8]) -> Option<usize> {
     Some(mark + 1 + blanks(rest))
 }
 
-/// Returns true if a place starts a line that holds one word only: a block scalar.
+/// Returns true if an offset starts a line with only one word, such as a line of a block scalar.
 fn is_scalar_line(text: &[u8], at: usize) -> bool {
     let line = &text[at..text.len().min(at + 4096)];
     let line = memchr::memchr(b'\n', line).map_or(line, |i| &line[..i]);
@@ -351,7 +355,8 @@ fn is_scalar_line(text: &[u8], at: usize) -> bool {
     !word.is_empty() && !word.iter().any(|b| b.is_ascii_whitespace() || matches!(b, b':' | b'=' | b'('))
 }
 
-/// Returns where the quote of a literal stands that a value starts with, behind a prefix, a constructor or a cast.
+/// Returns the offset of the opening quote of a value that is a literal, after a prefix, a
+/// constructor or a cast.
 fn opening(text: &[u8]) -> Option<usize> {
     let line = memchr::memchr(b'\n', text).map_or(text, |i| &text[..i]);
     let quote = memchr::memchr3(b'"', b'\'', b'`', line)?;
@@ -360,7 +365,7 @@ fn opening(text: &[u8]) -> Option<usize> {
     if before.len() > 64 || !before.iter().all(part) {
         return None;
     }
-    // What is asked for by its name is a reference.
+    // A call that gets a value by its name is a reference.
     const ASKS: &[&str] = &[
         "env", "get", "read", "fetch", "load", "find", "lookup", "param", "secret", "config", "vault", "var",
         "setting", "resolve", "option", "args", "require", "import", "query", "select",
@@ -371,8 +376,8 @@ fn opening(text: &[u8]) -> Option<usize> {
     (!asks && words <= 3).then_some(quote)
 }
 
-/// Returns the length of the scheme before a credential (`Bearer `). `any`: any word counts as one, as behind the name
-/// of an authorization.
+/// Returns the length of the scheme before a credential (`Bearer `). `any`: any word counts as a
+/// scheme, as after the name of an authorization.
 fn scheme_length(text: &[u8], any: bool) -> usize {
     #[rustfmt::skip]
     const SCHEMES: &[&[u8]] = &[
@@ -395,7 +400,7 @@ fn is_code(head: &[u8], sign: Option<u8>) -> bool {
     head.len() < 4 || value::is_reference(name) || calls && shape::wordiness(name) > 0.45
 }
 
-/// Returns the length of a bare value without the signs of its line.
+/// Returns the length of a bare value without the punctuation of its line.
 fn trimmed(value: &[u8]) -> usize {
     value.iter().rposition(|b| !matches!(b, b',' | b';' | b')' | b'}' | b']')).map_or(0, |i| i + 1)
 }

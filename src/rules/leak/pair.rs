@@ -1,25 +1,25 @@
-//! The secret half of an AWS key pair, known by the access key ID beside it.
+//! The secret half of an AWS key pair, identified by the access key ID near it.
 //!
-//! The half is 40 characters of Base64 without a prefix or a checksum, and the name beside it differs by program. So
-//! it is known by its place: within three lines of an access key ID.
+//! The half is 40 characters of Base64 without a prefix or a checksum, and its name differs by
+//! program. So it is identified by its position: within three lines of an access key ID.
 
 use crate::rules::secret::{checksum, shape};
 use std::ops::Range;
 
-/// Lines above and below an access key ID that can hold the secret half.
+/// Lines above and below an access key ID that can contain the secret half.
 const LINES: usize = 3;
 /// Characters of a secret half.
 const SECRET: usize = 40;
-/// The least characters of a session token.
+/// Characters of a session token, at least.
 const SESSION: usize = 100;
 const PREFIXES: [&[u8]; 4] = [b"AKIA", b"ASIA", b"ABIA", b"ACCA"];
 /// Characters of an access key ID.
 const ID: usize = 20;
 
-/// Finds access key IDs: a prefix and 16 characters that an ID is made of.
+/// Returns access key IDs: a prefix and 16 characters that are valid in an ID.
 fn ids(text: &[u8]) -> Vec<Range<usize>> {
     let mut out = Vec::new();
-    // All four end so; it is rarer than an `A`.
+    // All four prefixes end with one of these, which are rarer than an `A`.
     for at in memchr::memmem::find_iter(text, b"IA").chain(memchr::memmem::find_iter(text, b"CA")) {
         let Some(start) = at.checked_sub(2) else { continue };
         let Some(id) = text.get(start..start + ID) else { continue };
@@ -37,14 +37,16 @@ fn ids(text: &[u8]) -> Vec<Range<usize>> {
     out
 }
 
-/// Finds the secret halves and session tokens beside access key IDs, and the IDs themselves. Linear.
+/// Returns the secret halves and session tokens near access key IDs, and the IDs themselves.
+/// Linear.
 pub(super) fn find(text: &[u8]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     let ids = ids(text);
     let secrets = beside(text, &ids);
     (ids, secrets)
 }
 
-/// Finds the secret halves beside access key IDs that name an account and were not typed as an example. Linear.
+/// Returns the secret halves near access key IDs that contain an account number and were not typed
+/// as an example. Linear.
 pub(in crate::rules) fn live_halves(text: &[u8]) -> Vec<Range<usize>> {
     let is_live = |id: &[u8]| checksum::aws_account(id) && std::str::from_utf8(id).is_ok_and(shape::is_random);
     let mut ids = ids(text);
@@ -58,7 +60,7 @@ fn beside(text: &[u8], ids: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
     let (mut done, mut line_end) = (0, 0);
     for id in ids {
-        // The IDs of one line share their window.
+        // The IDs of one line share a window.
         if id.start < line_end {
             continue;
         }
@@ -82,7 +84,8 @@ fn lines_below(text: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', &text[at..]).nth(LINES).map_or(text.len(), |i| at + i)
 }
 
-/// Returns how many bytes write one Base64 character at the start of a text: `/` may be escaped.
+/// Returns the number of bytes of one Base64 character at the start of a text, because `/` may be
+/// escaped.
 fn sign(text: &[u8]) -> usize {
     match text {
         [b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/', ..] => 1,
@@ -125,7 +128,7 @@ fn runs(text: &[u8], window: Range<usize>, ids: &[Range<usize>], out: &mut Vec<R
     }
 }
 
-/// Takes a slash off that stands between the ID and its secret.
+/// Removes a slash that separates the ID from its secret.
 fn trimmed(text: &[u8], run: Range<usize>, count: usize) -> (Range<usize>, usize) {
     let (first, last) = (text[run.start], text[run.end - 1]);
     match count.checked_sub(SECRET) {
@@ -141,6 +144,6 @@ fn is_half(run: &[u8], count: usize) -> bool {
     }
     let part = String::from_utf8_lossy(&run[..run.len().min(256)]);
     let has = |f: fn(&u8) -> bool| part.as_bytes().iter().any(f);
-    // A commit is named by 40 hexadecimal digits, of one case.
+    // A commit ID has 40 hexadecimal digits of one case.
     has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && shape::wordiness(&part) < 0.6
 }

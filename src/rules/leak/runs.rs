@@ -1,17 +1,18 @@
-//! Secrets that are known by their form alone: keys in DER, tokens of bots, and what looks made by a generator.
+//! Secrets that are identified by their form alone: keys in DER, tokens of bots, and text that
+//! seems to be generated.
 
 use super::{Found, rank};
 use crate::rules::decode;
 use crate::rules::secret::{encoded, shape, words};
 use std::ops::Range;
 
-/// The least characters of a run that is looked at.
+/// Characters of a run that is checked, at least.
 const LEAST: usize = 27;
-/// Characters of a token that nothing but its form tells of.
+/// Characters of a token that only its form identifies.
 const BARE: Range<usize> = 32..201;
-/// Bytes before a run that can name it.
+/// Bytes before a run that can contain its name.
 const NAMED_WITHIN: usize = 160;
-/// The most lines of a key.
+/// Lines of a key, at most.
 const KEY_LINES: usize = 400;
 
 /// Finds secrets among the runs of letters, digits, `+`, `/`, `-` and `_`. Linear.
@@ -35,7 +36,7 @@ pub(super) fn find(text: &[u8], out: &mut Vec<Found<'_>>) {
     });
 }
 
-/// Finds what is published although it looks random: certificates, public keys, signatures.
+/// Returns public texts that only seem random: certificates, public keys, signatures.
 fn public_blocks(text: &[u8]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for at in memchr::memmem::find_iter(text, b"-----BEGIN ") {
@@ -54,8 +55,8 @@ fn within(ranges: &[Range<usize>], at: usize) -> bool {
     ranges.get(next).is_some_and(|r| r.start <= at)
 }
 
-/// Returns the lines of a private key that starts with a run: Base64 of DER whose first field is a version (PKCS#1,
-/// PKCS#8, SEC 1), or of OpenSSH's own form.
+/// Returns the lines of a private key that starts with a run: Base64 of DER whose first field is a
+/// version (PKCS#1, PKCS#8, SEC 1), or of OpenSSH's own format.
 fn der_key(text: &[u8], run: &Range<usize>) -> Option<Vec<Range<usize>>> {
     let start = &text[run.clone()];
     if !start.starts_with(b"b3BlbnNzaC1rZXktdjE") && !starts_der(start) {
@@ -84,7 +85,7 @@ fn is_key_sign(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')
 }
 
-/// Returns the length of what stands between two lines of a quoted key: `\n" +` and the next quote.
+/// Returns the length of the text between two lines of a quoted key: `\n" +` and the next quote.
 fn key_gap(text: &[u8]) -> usize {
     let mut at = 0;
     let mut ended = false;
@@ -108,7 +109,8 @@ fn key_gap(text: &[u8]) -> usize {
     if ended { at } else { 0 }
 }
 
-/// Returns true if Base64 starts like a private key in DER: a sequence whose first element is a version 0, 1 or 3.
+/// Returns true if Base64 has the start of a private key in DER: a sequence whose first element is
+/// a version 0, 1 or 3.
 fn starts_der(run: &[u8]) -> bool {
     if run.first() != Some(&b'M') || run.len() < 40 {
         return false;
@@ -125,7 +127,7 @@ fn starts_der(run: &[u8]) -> bool {
     }
 }
 
-/// Returns what a sequence holds.
+/// Returns the content of a sequence.
 fn inside(der: &[u8]) -> Option<&[u8]> {
     match der {
         [0x30, length, rest @ ..] if *length < 0x80 => Some(rest),
@@ -134,7 +136,8 @@ fn inside(der: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Telegram's `123456789:…`, Discord's `id.time.signature`, SendGrid's `SG.id.key`.
+/// Returns a token of Telegram (`123456789:…`), Discord (`id.time.signature`) or SendGrid
+/// (`SG.id.key`).
 fn bot_token(text: &[u8], run: &Range<usize>) -> Option<Found<'static>> {
     let length = run.len();
     let before = &text[run.start.saturating_sub(48)..run.start];
@@ -158,7 +161,8 @@ fn bot_token(text: &[u8], run: &Range<usize>) -> Option<Found<'static>> {
     is_discord.then(|| Found::new(run.start - whole..run.end, "discord-bot-token", rank::KNOWN))
 }
 
-/// A UUID beside the name of a vendor or a word for a secret, and not beside a word for an identifier.
+/// Returns true for a UUID near the name of a vendor or a word for a secret, and not near a word
+/// for an identifier.
 fn is_uuid_key(text: &[u8], run: &Range<usize>) -> bool {
     if !std::str::from_utf8(&text[run.clone()]).is_ok_and(shape::is_uuid) {
         return false;
@@ -209,7 +213,8 @@ fn is_uuid_key(text: &[u8], run: &Range<usize>) -> bool {
         || keyed && VENDORS.iter().chain(WORDS).any(|v| above.contains(v))
 }
 
-/// Returns true if a run looks made by a generator and nothing says that it is a digest or a public key.
+/// Returns true if a run seems to be generated and no text identifies it as a digest or a public
+/// key.
 fn is_bare(text: &[u8], run: &Range<usize>) -> bool {
     let token = &text[run.clone()];
     if !BARE.contains(&token.len()) || token.iter().all(u8::is_ascii_hexdigit) {
@@ -222,7 +227,7 @@ fn is_bare(text: &[u8], run: &Range<usize>) -> bool {
         return false;
     }
     let Ok(word) = std::str::from_utf8(token) else { return false };
-    // Names joined by signs are paths and identifiers.
+    // Names joined by punctuation are paths and identifiers.
     let joiners = count(|b| matches!(b, b'-' | b'_' | b'/'));
     let wordy = shape::wordiness(word);
     wordy < if joiners > 3 { 0.25 } else { 0.4 }
@@ -232,7 +237,7 @@ fn is_bare(text: &[u8], run: &Range<usize>) -> bool {
         && !is_digest(text, run)
 }
 
-/// Returns true if a run is a digest, a public key or a picture by what stands before it.
+/// Returns true if the text before a run identifies it as a digest, a public key or an image.
 fn is_digest(text: &[u8], run: &Range<usize>) -> bool {
     #[rustfmt::skip]
     const STARTS: &[&[u8]] = &[

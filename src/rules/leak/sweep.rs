@@ -1,5 +1,6 @@
-//! The patterns of the secret rules over a whole text, without the thresholds by which the rules spare false alarms:
-//! no bound on a line's length or on matches, no path, no language, no disabled rule.
+//! The patterns of the rules for secrets over a whole text, without the thresholds with which the
+//! rules avoid false positives: no limit on a line's length or on matches, no path, no language, no
+//! disabled rule.
 
 use super::named::Seeker;
 use super::value::{self, Tier};
@@ -10,21 +11,21 @@ use crate::rules::secret::{self, Candidate, overlap, words};
 use crate::rules::{RuleSet, check};
 use std::ops::Range;
 
-/// Lines up to this are looked at as a whole.
+/// Bytes of a line that is searched as a whole, at most.
 const LONG: usize = 16 << 10;
-/// What is looked at before and after a literal in a longer one.
+/// Bytes before and after a literal that are searched in a longer line.
 const BEFORE: usize = 1024;
 const AFTER: usize = LONG - BEFORE;
-/// A literal this far from the end of a window needs no window of its own.
+/// A literal at this distance before the end of a window needs no window of its own.
 const COVERED: usize = 4096;
-/// The most bytes before a match that its checks see.
+/// Bytes before a match that its checks read, at most.
 const HEAD: usize = LONG;
 /// The rule whose literals are words for a secret.
 const BY_NAME: &str = "hardcoded-credential";
 /// The rule whose literals name headers.
 const BY_HEADER: &str = "authorization-header";
 
-/// Finds what the rules know, and values beside telling names. Linear.
+/// Finds secrets of the rules, and values with names of secrets. Linear.
 pub(super) fn find<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
     let mut sweep = Sweep {
         rules,
@@ -44,7 +45,8 @@ pub(super) fn find<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>
     out.extend(values.into_iter().map(|v| Found::new(v, BY_NAME, rank::NAMED)));
 }
 
-/// What was looked at for a rule: a line, how far, and where the next match may start.
+/// The searched part of a line for a rule: the line, the end of the part, and the earliest start of
+/// the next match.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     line: usize,
@@ -55,7 +57,7 @@ struct Seen {
 struct Sweep<'a, 'r> {
     rules: &'r RuleSet,
     text: &'a [u8],
-    /// By rule; empty until the first literal.
+    /// By rule. Empty until the first literal.
     seen: Vec<Seen>,
     line: Range<usize>,
     line_end: usize,
@@ -72,7 +74,7 @@ impl<'r> Sweep<'_, 'r> {
         filter.prefilter.scan(self.text, |literal, at| {
             for index in filter.users[usize::from(literal)] {
                 let rule = self.rules.rule(*index);
-                // The header of a key is public, and says what the placeholders below it stand for.
+                // The header of a key is public, and describes the placeholders below it.
                 let is_header = rule.checks.iter().any(|c| secret::is_for_key_headers(c));
                 if !rule.secret || rule.matcher != Matcher::Pattern || is_header {
                     continue;
@@ -111,7 +113,7 @@ impl<'r> Sweep<'_, 'r> {
         }
     }
 
-    /// Makes the line that holds a place the current one.
+    /// Makes the line that contains an offset the current one.
     fn go_to_line(&mut self, at: usize) {
         if self.started && at < self.line_end {
             return;
@@ -127,7 +129,7 @@ impl<'r> Sweep<'_, 'r> {
 
     fn search(&mut self, index: u16, rule: &'r Rule, window: Range<usize>) {
         let Some(compiled) = self.rules.compiled(index) else { return };
-        // One byte before the window lets `^` and `\b` see where they are.
+        // One byte before the window gives `^` and `\b` their context.
         let base = window.start.saturating_sub(1).max(self.line.start);
         let hay = &self.text[base..window.end];
         let known = self.seen[usize::from(index)].matched;
@@ -138,12 +140,12 @@ impl<'r> Sweep<'_, 'r> {
             from = found.end.max(found.start + 1);
             let group = compiled.secret.and_then(|g| compiled.pattern.group_at(hay, found.start, g));
             let mut secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
-            // Where the window ends, the secret may go on.
+            // At the end of the window, the secret may continue.
             if secret.end == window.end {
                 secret.end += self.text[secret.end..self.line.end].iter().take_while(|b| goes_on(**b)).count();
                 from = hay.len() + 1;
             }
-            // A pattern for bare values takes quotes for a part of them.
+            // A pattern for bare values includes quotes in its match.
             secret = unquoted(self.text, secret);
             if self.counts(rule, &window, &secret) {
                 self.seen[usize::from(index)].matched = span.end;
@@ -152,7 +154,8 @@ impl<'r> Sweep<'_, 'r> {
         }
     }
 
-    /// Returns true if a match is hidden: the rule's own checks hold, or only what spares false alarms fails.
+    /// Returns true if a match is hidden: the rule's own checks pass, or only checks that avoid
+    /// false positives fail.
     fn counts(&self, rule: &Rule, window: &Range<usize>, secret: &Range<usize>) -> bool {
         if secret.is_empty() {
             return false;
@@ -171,7 +174,7 @@ impl<'r> Sweep<'_, 'r> {
     }
 }
 
-/// Takes off the quotes around a value.
+/// Removes the quotes around a value.
 fn unquoted(text: &[u8], span: Range<usize>) -> Range<usize> {
     let quote = |b: &u8| matches!(b, b'"' | b'\'' | b'`');
     let (start, end) = (span.start, span.end);
@@ -181,14 +184,14 @@ fn unquoted(text: &[u8], span: Range<usize>) -> Range<usize> {
     span
 }
 
-/// What a token is made of.
+/// Returns true for a byte that a token can contain.
 fn goes_on(b: u8) -> bool {
     b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b',' | b';' | b')' | b'}' | b']')
 }
 
 /// Returns true if a match is hidden although its rule would not report it.
 fn is_worth_it(rule: &Rule, secret: &[u8]) -> bool {
-    // Names, headers and addresses are weighed elsewhere.
+    // Names, headers and addresses are judged elsewhere.
     if overlap::knowledge(&rule.id) == 0 || matches!(&*rule.id, "password-in-url" | "credential-in-xml") {
         return false;
     }

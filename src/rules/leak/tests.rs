@@ -1,4 +1,4 @@
-//! Each kind of secret in each context, and what stays readable.
+//! Tests of each kind of secret in each context, and of text that stays readable.
 
 use super::*;
 use crate::policy::RulesPolicy;
@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use std::time::{Duration, Instant};
 
-/// Whatever is worse than linear takes minutes here.
+/// Work that is worse than linear takes minutes here.
 #[test]
 fn dif_16_the_search_for_secrets_is_linear_whatever_the_text_holds() {
     let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
@@ -48,7 +48,7 @@ fn rules() -> RuleSet {
     RuleSet::new(&RulesPolicy::default(), &[]).unwrap()
 }
 
-/// A generator of numbers, the same for the same seed.
+/// A random number generator with a fixed sequence for each seed.
 struct Dice(u64);
 
 impl Dice {
@@ -76,7 +76,8 @@ const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 const URL_SAFE: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const HEX: &str = "0123456789abcdef";
 
-/// What is left of a secret after redaction, if anything: eight characters of it in a row, past its public prefix.
+/// Fails if eight consecutive characters of a secret remain after redaction, except in its public
+/// prefix.
 #[track_caller]
 fn assert_gone(rules: &RuleSet, text: &str, secret: &str, what: &str) {
     let masked = String::from_utf8_lossy(&rules.mask(text.as_bytes())).into_owned();
@@ -96,7 +97,7 @@ fn assert_gone(rules: &RuleSet, text: &str, secret: &str, what: &str) {
     assert_eq!(masked.len(), text.len(), "{what}: columns moved");
 }
 
-/// Secrets that stand for themselves, whatever is around them.
+/// Returns secrets that need no context to be identified.
 fn bare(dice: &mut Dice) -> Vec<(&'static str, String)> {
     let jwt = |dice: &mut Dice, claims: &str| {
         let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
@@ -132,7 +133,8 @@ fn bare(dice: &mut Dice) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Secrets that something beside them tells of: the text with `@` in the place of the secret, and the secret.
+/// Returns secrets that their context identifies: the text with `@` in place of the secret, and the
+/// secret.
 fn told(dice: &mut Dice) -> Vec<(&'static str, String, String)> {
     let mut out: Vec<(&'static str, String, String)> = Vec::new();
     let id = dice.made("aws-key-id:AKIA");
@@ -229,7 +231,7 @@ fn told(dice: &mut Dice) -> Vec<(&'static str, String, String)> {
     out
 }
 
-/// Places that any secret can stand in, with `@` for it.
+/// Contexts that can contain any secret, with `@` in its place.
 const PLACES: &[(&str, &str)] = &[
     ("alone", "@"),
     ("java", "String a = \"@\";"),
@@ -256,11 +258,11 @@ fn lek_02_every_kind_of_secret_is_gone_from_every_place() {
     for round in 0..3 {
         for (kind, secret) in bare(&mut dice) {
             for (place, text) in PLACES {
-                // In a path, a slash ends what Base64 is.
+                // In a path, a slash ends the Base64.
                 if secret.contains(['/', '+']) && ["url", "file name"].contains(place) {
                     continue;
                 }
-                // `bot` before a token belongs to Telegram's address alone.
+                // The prefix `bot` of a token exists only in Telegram's addresses.
                 let text =
                     if place == &"url" && !kind.starts_with("telegram") { &text.replace("bot@", "@") } else { *text };
                 assert_gone(&rules, &text.replace('@', &secret), &secret, &format!("{round} {kind} in {place}"));
@@ -303,7 +305,7 @@ fn lek_02_literals_that_are_joined_and_characters_that_hide_are_read_as_one() {
             ("k = [\"", "\", \"", "\"].join('')"),
             ("k=", "\\\n", "\n"),
         ] {
-            // A list gives no form to what only looks random as a whole.
+            // A list does not preserve a form that only the whole text has.
             if kind == "bare token" && joint.contains(',') {
                 continue;
             }

@@ -1,23 +1,24 @@
-//! Whether a value under a telling name is hidden. A false answer costs a reader one value, so the tests are
-//! generous: what stays readable is a reference, a stand-in as a whole, or an ordinary name.
+//! Decides whether a value under the name of a secret is hidden. A false positive costs a reader
+//! one value, so the tests are generous: only references, complete placeholders and ordinary names
+//! stay readable.
 
 use crate::rules::secret::{shape, words};
 
-/// What the name beside a value says of it.
+/// Strength of the evidence that the name of a value gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tier {
     /// The name is that of a password or a secret.
     Password,
     /// The name is that of a token or key, which a generator makes.
     Token,
-    /// The name only has a word for a secret in it (`token_url`).
+    /// The name only contains a word for a secret (`token_url`).
     Weak,
 }
 
-/// Bytes of a value that are weighed.
+/// Bytes of a value that are analysed, at most.
 const WEIGHED: usize = 256;
 
-/// Returns true if a value must not leave. `quoted`: it is a string literal.
+/// Returns true if a value must be hidden. `quoted`: it is a string literal.
 pub(super) fn is_hidden(value: &[u8], tier: Tier, quoted: bool) -> bool {
     let value = String::from_utf8_lossy(&value[..value.len().min(WEIGHED)]);
     let value = value.trim_end_matches([',', ';', ' ', '\t', '\r']);
@@ -32,17 +33,17 @@ pub(super) fn is_hidden(value: &[u8], tier: Tier, quoted: bool) -> bool {
     }
 }
 
-/// What a value is made of.
+/// Character counts of a value.
 #[derive(Clone, Copy, Debug)]
 struct Weight {
     length: usize,
     lower: usize,
     upper: usize,
     digits: usize,
-    /// Neither letters nor digits, nor what joins words.
+    /// Number of bytes other than letters, digits and joiners of words.
     signs: usize,
     spaces: usize,
-    /// The share of it that stands in words.
+    /// The share of the value that consists of words.
     words: f32,
 }
 
@@ -60,7 +61,7 @@ impl Weight {
 
     /// Returns true if it can be a password that a person uses.
     fn is_password(self, value: &str, quoted: bool) -> bool {
-        // A sentence, unless it has what no sentence has.
+        // A sentence, unless it has characters that a sentence lacks.
         if self.spaces > 0 && (self.words > 0.6 || self.digits == 0) {
             return self.is_certain();
         }
@@ -68,7 +69,7 @@ impl Weight {
             return false;
         }
         if self.digits + self.signs > 0 {
-            // `password1`, `utf8_password`: in code a bare value is a name.
+            // `password1`, `utf8_password`: in code, a bare value is a name.
             return quoted || !(self.signs == 0 && self.digits <= 2 && self.words > 0.6);
         }
         let joined = value.split(['-', '_', '.', ' ']).filter(|w| w.len() >= 3).count() >= 3;
@@ -76,14 +77,14 @@ impl Weight {
         self.length >= 6 && self.words < 0.5 || joined && !named && words::substance(value) >= 12
     }
 
-    /// Returns true if it can be made by a generator, or is a password.
+    /// Returns true if it can be generated, or is a password.
     fn is_token(self) -> bool {
         let mixed = self.upper >= 2 && self.lower >= 2 && self.length >= 10;
         let made = self.words < 0.6 && (self.digits >= 2 || mixed) && self.spaces == 0;
         self.length >= 6 && made && self.letters() > 0 || self.is_certain()
     }
 
-    /// Returns true if no name and no sentence looks like it.
+    /// Returns true if it has no resemblance to a name or a sentence.
     fn is_certain(self) -> bool {
         let random = self.length >= 16
             && self.spaces == 0
@@ -108,14 +109,14 @@ fn speaks_of_itself(value: &str) -> bool {
     ["pass", "secret", "token", "key", "credential"].iter().any(|w| plain.contains(w))
 }
 
-/// A date, a version, an address: digits and what joins them.
+/// Returns true for a date, a version or an address: digits and the characters that join them.
 fn is_dated(value: &str) -> bool {
     let joins = |b: u8| matches!(b, b'.' | b':' | b'-' | b'/' | b'T' | b'Z');
     value.bytes().all(|b| b.is_ascii_digit() || joins(b)) && value.bytes().any(joins)
 }
 
-/// Returns true if a text only names or fetches a value: SEC-05. What is left of it without its references has to
-/// be short or made of words.
+/// Returns true if a text only names or fetches a value (SEC-05). Without its references, the rest
+/// of it must be short or consist of words.
 pub(super) fn is_reference(text: &str) -> bool {
     #[rustfmt::skip]
     const SCHEMES: &[&str] = &[
@@ -153,7 +154,7 @@ fn is_variable(text: &str) -> bool {
             .any(|(open, close)| between(open, close))
 }
 
-/// `get_token(x)`, `settings["key"]`: a name, and what is asked of it.
+/// Returns true for `get_token(x)` and `settings["key"]`: a name, and a call or an index.
 fn is_call(text: &str) -> bool {
     let text = text.trim_end_matches([';', ',', '.']);
     let Some(open) = text.find(['(', '[']) else { return false };
@@ -179,7 +180,7 @@ fn is_path(text: &str) -> bool {
     (starts || drive) && shape::wordiness(text) > 0.5
 }
 
-/// An address without a password in it; what its query holds has names of its own.
+/// Returns true for an address without a password in it. Values in its query have their own names.
 fn is_url(lower: &str) -> bool {
     let Some((scheme, rest)) = lower.split_once("://") else { return false };
     scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')) && !rest.contains('@')

@@ -1,29 +1,30 @@
-//! A text as its reader sees it: string literals that are joined stand as one, full-width letters are plain, and
-//! characters without a width and NUL bytes are gone. Positions lead back to the text.
+//! A text in the form that its reader sees: joined string literals are one literal, full-width
+//! letters are plain, and zero-width characters and NUL bytes are removed. Positions map back to
+//! the text.
 
 use std::ops::Range;
 
-/// Bytes between two literals that are joined, comments included.
+/// Bytes between two joined literals, at most, including comments.
 const GAP: usize = 400;
-/// Bytes of a line's surroundings that a view holds, to each side of a joint.
+/// Bytes of a line that a view includes on each side of a joint, at most.
 const BESIDE: usize = 4096;
-/// Lines above and below a joint that a view holds.
+/// Lines above and below a joint that a view includes.
 const LINES: usize = 4;
 
-/// A text made of pieces of another.
+/// A text that consists of pieces of another.
 #[derive(Debug, Default)]
 pub(in crate::rules) struct View {
     pub(in crate::rules) text: Vec<u8>,
     pieces: Vec<Piece>,
 }
 
-/// A stretch of a view.
+/// A continuous part of a view.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Where it starts in the view, and in the original.
+    /// Its start in the view, and in the original.
     start: usize,
     at: usize,
-    /// Bytes of the character that one byte stands for; 0: the stretch was not changed.
+    /// Bytes of the original character that one byte replaces. 0: the piece is unchanged.
     folded: usize,
 }
 
@@ -38,7 +39,7 @@ impl View {
         self.text.push(plain);
     }
 
-    /// Returns the parts of the original that a range of this text was made of, in order.
+    /// Returns the parts of the original from which a range of this text was made, in order.
     pub(in crate::rules) fn back(&self, range: &Range<usize>) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = Vec::new();
         let first = self.pieces.partition_point(|p| p.start <= range.start).saturating_sub(1);
@@ -58,8 +59,9 @@ impl View {
     }
 }
 
-/// Returns a text with full-width and mathematical letters as plain ones and without characters of no width;
-/// `None`: it has none. A piece of the view is a character that was changed, or a stretch that was not.
+/// Returns a text with full-width and mathematical letters as plain ones and without zero-width
+/// characters. `None`: it has none. A piece of the view is a replaced character, or an unchanged
+/// part.
 pub(super) fn folded(text: &[u8]) -> Option<View> {
     let mut view = View::default();
     let (mut kept, mut at, mut any) = (0, 0, false);
@@ -108,7 +110,7 @@ fn fold(c: char) -> Fold {
             let plain = (n - 0xff01) as u8 + b'!';
             if plain.is_ascii_alphanumeric() { Fold::Letter(plain) } else { Fold::Sign(plain) }
         }
-        // Mathematical letters: thirteen alphabets of both cases, then five sets of digits.
+        // Mathematical letters are thirteen alphabets of both cases, then five sets of digits.
         0x1d400..=0x1d6a3 => letter((n - 0x1d400) % 52),
         0x1d7ce..=0x1d7ff => Fold::Letter(b'0' + ((n - 0x1d7ce) % 10) as u8),
         0x24b6..=0x24e9 => letter(n - 0x24b6),
@@ -130,17 +132,17 @@ fn char_at(text: &[u8]) -> Option<(char, usize)> {
     Some((c, length))
 }
 
-/// What joins two literals.
+/// The kind of connection between two literals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joint {
-    /// An operator, nothing, or a line that goes on.
+    /// An operator, nothing, or a line continuation.
     Joined,
-    /// A comma: they may be items of a list.
+    /// A comma, so they may be items of a list.
     Listed,
 }
 
-/// Returns the parts of a text in which literals are joined, with them in one piece. `lists`: items of a list count
-/// as joined. `None`: there are none.
+/// Returns the parts of a text with joined literals, each as one text. `lists`: items of a list
+/// count as joined. `None`: the text has no joined literals.
 pub(in crate::rules) fn joined(text: &[u8], lists: bool) -> Option<View> {
     let joints = joints(text, lists);
     let first = joints.first()?;
@@ -148,7 +150,7 @@ pub(in crate::rules) fn joined(text: &[u8], lists: bool) -> Option<View> {
     let mut at = above(text, first.start);
     let mut last = first.start;
     for joint in &joints {
-        // Of literals in a row, only the ends have a context; so a long row takes linear time.
+        // Only the ends of a row of literals have context, so a long row takes linear time.
         if joint.start > literal_end(text, last) {
             let (end, start) = (below(text, last), above(text, joint.start));
             if start > end && end > at {
@@ -165,13 +167,13 @@ pub(in crate::rules) fn joined(text: &[u8], lists: bool) -> Option<View> {
     Some(view)
 }
 
-/// Returns where the literal that a place stands in ends, as far as that is near.
+/// Returns the end of the literal that contains an offset, or the end of the search range.
 fn literal_end(text: &[u8], at: usize) -> usize {
     let most = text.len().min(at + 2 * BESIDE);
     memchr::memchr3(b'"', b'\'', b'`', &text[at..most]).map_or(most, |i| at + i + 1)
 }
 
-/// Finds the end of the context of a place: behind its literal, some lines further.
+/// Returns the end of the context of an offset: some lines after the end of its literal.
 fn below(text: &[u8], at: usize) -> usize {
     let literal = literal_end(text, at);
     let most = text.len().min(literal + BESIDE);
@@ -185,7 +187,8 @@ fn above(text: &[u8], at: usize) -> usize {
     ends.nth(LINES - 1).map_or(most, |i| most + i + 1)
 }
 
-/// Finds what stands between joined literals, from the quote that ends one to the quote that opens the next.
+/// Returns the ranges between joined literals, from the quote that ends one to the quote that opens
+/// the next.
 fn joints(text: &[u8], lists: bool) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     let mut listed = false;
@@ -201,7 +204,7 @@ fn joints(text: &[u8], lists: bool) -> Vec<Range<usize>> {
             from = end;
         }
     }
-    // A line of a shell script that goes on.
+    // A line of a shell script that continues.
     if !lists {
         let before = out.len();
         out.extend(continued(text));
@@ -215,7 +218,7 @@ fn joints(text: &[u8], lists: bool) -> Vec<Range<usize>> {
     out
 }
 
-/// Finds words that a backslash at the end of a line cuts, whatever ends the line.
+/// Returns words that a backslash at the end of a line splits, for any kind of line end.
 fn continued(text: &[u8]) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     for newline in memchr::memchr_iter(b'\n', text) {
@@ -230,7 +233,8 @@ fn continued(text: &[u8]) -> Vec<Range<usize>> {
     out
 }
 
-/// Reads from behind a quote to the quote that opens the next literal: returns what is behind that one.
+/// Reads from the byte after a quote to the quote that opens the next literal. Returns the offset
+/// after that quote.
 fn joint(text: &[u8], from: usize) -> Option<(usize, Joint)> {
     let mut at = from;
     let mut joint = Joint::Joined;
@@ -262,7 +266,7 @@ fn is_quote(b: u8) -> bool {
     matches!(b, b'"' | b'\'' | b'`')
 }
 
-/// Returns how long a comment up to the end of its line is, if no quote stands in it.
+/// Returns the length of a line comment, if it has no quote.
 fn line_ended_by(rest: &[u8]) -> Option<usize> {
     let end = memchr::memchr(b'\n', rest)?;
     memchr::memchr3(b'"', b'\'', b'`', &rest[..end]).is_none().then_some(end)
@@ -279,7 +283,7 @@ fn behind_name(text: &[u8], at: usize, line_ended: bool) -> Option<usize> {
         b"b", b"B", b"r", b"R", b"u", b"U", b"f", b"F", b"L", b"N", b"n", b"s", b"c", b"br", b"rb", b"Rb", b"fr",
         b"rf", b"u8", b"q",
     ];
-    // Behind a quote without a gap stands what the literal says.
+    // Text directly after a quote is content of the literal.
     let is_prefix = at > 0 && !is_quote(text[at - 1]) && PREFIXES.contains(&&text[at..end]);
     if blanks == 0 && is_prefix && next.first().is_some_and(|b| is_quote(*b)) {
         return Some(end);

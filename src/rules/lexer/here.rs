@@ -2,7 +2,7 @@
 
 use super::Habit;
 
-/// Returns true if a text of a shell ends within `((…`, where `<<` shifts.
+/// Returns true if a shell text ends within `((…`, where `<<` is a shift.
 pub(super) fn is_arithmetic(habit: Habit, text: &[u8]) -> bool {
     const LINE: usize = 512;
     let near = &text[text.len().saturating_sub(LINE)..];
@@ -11,7 +11,8 @@ pub(super) fn is_arithmetic(habit: Habit, text: &[u8]) -> bool {
     habit == Habit::Shell && opened.is_some_and(|i| memchr::memmem::find(&line[i..], b"))").is_none())
 }
 
-/// Reads `<<EOF`, `<<-'EOF'`, `<<~EOF`, `<<<EOF` (PHP): where the end word stands, and whether it may be indented.
+/// Parses `<<EOF`, `<<-'EOF'`, `<<~EOF`, `<<<EOF` (PHP): the range of the end word, and true if it
+/// may be indented.
 pub(super) fn word(rest: &[u8], habit: Habit) -> Option<(usize, usize, bool)> {
     let mut at = if habit == Habit::Php {
         rest.starts_with(b"<<<").then_some(3)?
@@ -31,14 +32,14 @@ pub(super) fn word(rest: &[u8], habit: Habit) -> Option<(usize, usize, bool)> {
     }
     let length = rest[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
     let first = *rest.get(at)?;
-    // `a << b` and `1 <<2` shift; end words are written in capitals, but for the shell.
+    // `a << b` and `1 <<2` are shifts. End words are in capitals, except in the shell.
     let named =
         if habit == Habit::Shell { first.is_ascii_alphabetic() || first == b'_' } else { first.is_ascii_uppercase() };
     let least = if habit == Habit::Shell { 1 } else { 2 };
     (named && (least..64).contains(&length)).then_some((at, length, indented))
 }
 
-/// Returns the end of the line with the end word; `None`: the word stands nowhere.
+/// Returns the end of the line with the end word. `None`: the text lacks the word.
 pub(super) fn end(text: &[u8], from: usize, word: &[u8], indented: bool) -> Option<usize> {
     let mut at = from;
     while at < text.len() {

@@ -1,4 +1,4 @@
-//! What opens a string or a regular expression in JavaScript.
+//! Openers of strings and regular expressions in JavaScript.
 
 /// Returns true if a text ends with a keyword that an expression can follow.
 pub(super) fn follows_keyword(text: &[u8]) -> bool {
@@ -28,7 +28,7 @@ pub(super) fn follows_keyword(text: &[u8]) -> bool {
     KEYWORDS.contains(&&text[text.len() - word..])
 }
 
-/// Returns the end of a regular expression, where a slash starts one.
+/// Returns the end of a regular expression if a slash starts one.
 pub(super) fn regex_end(text: &[u8], at: usize) -> Option<usize> {
     let blanks = text[..at].iter().rev().take(64).take_while(|b| matches!(b, b' ' | b'\t')).count();
     let head = &text[..at - blanks];

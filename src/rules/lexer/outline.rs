@@ -1,4 +1,4 @@
-//! What reports need from the lexer: how a file writes a comment, and which parts of a text are comments and strings.
+//! Lexer results for reports: the comment syntax of a file, and the comments and strings of a text.
 
 use super::{Lexer, Place, SYNTAXES, Syntax};
 use crate::rules::language::Languages;
@@ -8,15 +8,17 @@ use std::ops::Range;
 /// line.
 pub(in crate::rules) type Delimiters = (&'static str, &'static str);
 
-/// Returns the syntax that reads a file first; `None` if no language of the file has one.
+/// Returns the syntax with the highest priority for a file. `None`: no language of the file has
+/// one.
 fn syntax_of(languages: Languages) -> Option<&'static Syntax> {
     SYNTAXES.iter().find(|s| languages.any_of(s.languages))
 }
 
-/// Returns how a file in these languages writes a comment; `None` if the format has no comments or is not known.
+/// Returns the comment syntax of a file in these languages. `None`: the format has no comments or
+/// is unknown.
 pub(in crate::rules) fn comment(languages: Languages) -> Option<Delimiters> {
-    // JSON has no comments, although the lexer accepts those that some tools allow. A comment in the wrong place of a
-    // page with code, such as Vue or ERB, would be shown to the visitor.
+    // JSON has no comments, although the lexer accepts those that some tools allow. A comment in
+    // the wrong position of a page with code, such as Vue or ERB, would be shown to the visitor.
     if languages.any_of(&["json", "notebook", "vue"]) || is_page_with_code(languages) {
         return None;
     }
@@ -29,7 +31,7 @@ fn is_page_with_code(languages: Languages) -> bool {
     languages.any_of(&["html"]) && languages.names().count() > 1
 }
 
-/// Returns the names of the languages that a path stands for.
+/// Returns the names of the languages of a path.
 pub(crate) fn languages_of(path: &[u8]) -> impl Iterator<Item = &'static str> {
     Languages::of(path, b"").names()
 }
@@ -63,7 +65,7 @@ fn outline_of(languages: Languages, text: &[u8]) -> Vec<(Range<usize>, Place)> {
 }
 
 impl Lexer<'_> {
-    /// Returns where the piece ends whose place [`Lexer::place_at`] returned for this byte.
+    /// Returns the end of the token whose position [`Lexer::place_at`] returned for this byte.
     fn end_at(&self, at: usize) -> usize {
         let part = if self.is_split { self.kept(at) } else { None };
         part.unwrap_or(self.token).end

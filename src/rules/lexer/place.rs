@@ -1,6 +1,6 @@
-//! The places of a file that a rule can search: code, strings, comments.
+//! Lexical positions in a file that a rule can search: code, strings, comments.
 
-/// Where a rule's match may start, or where a byte stands.
+/// The lexical positions in which a rule's match may start, or the position of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Any,
@@ -20,7 +20,7 @@ impl Place {
         (Self::Comment, "comment"),
     ];
 
-    /// Parses a name of a rule file.
+    /// Parses a name from a rule file.
     pub(in crate::rules) fn parse(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(_, n)| *n == name).map(|(place, _)| *place)
     }

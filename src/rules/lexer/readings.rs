@@ -1,17 +1,18 @@
-//! One text in several syntaxes: a file whose name stands for two languages is read as both.
+//! One text in several syntaxes: a file whose name has two languages is read in both.
 
 use super::{Habit, Lexer, Place, SYNTAXES, Syntax, php_opener, start_of};
 use crate::rules::language::Languages;
 
-/// A text as each syntax reads it that the file can be in.
+/// A text as read by each of its possible syntaxes.
 ///
-/// What is a comment in one language can be code in another: `"""` opens a string of Python and is nothing in a
-/// Dockerfile. A rule looks through the syntaxes of its own languages only.
+/// A comment in one language can be code in another: `"""` opens a string of Python and has no
+/// meaning in a Dockerfile. A rule uses only the syntaxes of its own languages.
 #[derive(Debug)]
 pub(in crate::rules) struct Readings<'t> {
     /// At least one, each with the languages that it reads.
     lexers: Vec<(Languages, Lexer<'t>)>,
-    /// Pages with code in them, such as ERB and JSP: `#` and quotes of the page open nothing in the code.
+    /// True for pages with code in them, such as ERB and JSP. `#` and quotes of the page do not
+    /// open anything in the code.
     is_page: bool,
 }
 
@@ -36,20 +37,22 @@ impl<'t> Readings<'t> {
         Self { lexers, is_page }
     }
 
-    /// Returns where a byte stands in the first of the syntaxes: code, string or comment.
+    /// Returns the lexical position of a byte in the first of the syntaxes: code, string or
+    /// comment.
     pub(in crate::rules) fn place_at(&mut self, at: usize) -> Place {
         self.lexers.first_mut().map_or(Place::Code, |(_, lexer)| lexer.place_at(at))
     }
 
-    /// Returns true if a byte stands in a place that a rule for these languages admits, in one of their syntaxes.
-    /// Without languages, in any syntax.
+    /// Returns true if a byte is in a position that a rule for these languages admits, in one of
+    /// their syntaxes. Without languages, in any syntax.
     pub(in crate::rules) fn admits(&mut self, place: Place, languages: Languages, at: usize) -> bool {
         let mut lexers = self.lexers.iter_mut().filter(|(read, _)| languages.is_empty() || read.overlaps(languages));
         let is_in_code = self.is_page && place.admits(Place::Code);
         place == Place::Any || is_in_code || lexers.any(|(_, lexer)| place.admits(lexer.place_at(at)))
     }
 
-    /// Returns true if a byte stands in a comment of every syntax of these languages. Without languages, of every syntax.
+    /// Returns true if a byte is in a comment in every syntax of these languages. Without
+    /// languages, in every syntax.
     pub(in crate::rules) fn is_comment(&mut self, languages: Languages, at: usize) -> bool {
         let is_read = |read: &Languages| languages.is_empty() || read.overlaps(languages);
         let mut lexers = self.lexers.iter_mut().filter(|(read, _)| is_read(read)).peekable();
@@ -62,21 +65,22 @@ impl<'t> Readings<'t> {
         self.lexers.iter_mut().any(|(read, lexer)| is_read(read) && lexer.place_at(at) == Place::Code)
     }
 
-    /// Returns true if a byte stands in a comment of one of the syntaxes, or if one of them has no known comments.
+    /// Returns true if a byte is in a comment in one of the syntaxes, or if the comments of one of
+    /// them are unknown.
     pub(in crate::rules) fn may_be_comment(&mut self, at: usize) -> bool {
         let is_one = |lexer: &mut Lexer<'t>| !lexer.knows_comments() || lexer.place_at(at) == Place::Comment;
         self.lexers.iter_mut().any(|(_, lexer)| is_one(lexer))
     }
 }
 
-/// Returns in what states a text can begin: PHP before a `<?`, or behind one.
+/// Returns the possible start states of a text: PHP before a `<?`, or after one.
 fn starts(syntax: &Syntax, text: &[u8], is_whole: bool) -> &'static [bool] {
     if syntax.habit != Habit::Php {
         return &[false];
     }
     let text = &text[start_of(text)..];
     match php_opener(text) {
-        // A file without any is read as if it were included as code.
+        // A file without `<?` is read as if it were included as code.
         None => &[false],
         Some(at) if is_whole || text[..at].trim_ascii().is_empty() => &[true],
         Some(_) => &[true, false],

@@ -1,9 +1,9 @@
-//! Code inside of strings: `"#{…}"`, `f"{…}"`, `"${…}"`, `"$(…)"`. Template literals of JavaScript are read by the
-//! lexer itself.
+//! Code inside of strings: `"#{…}"`, `f"{…}"`, `"${…}"`, `"$(…)"`. The lexer itself reads template
+//! literals of JavaScript.
 
 use super::{Place, Token};
 
-/// How a language puts code into strings.
+/// The notation of code in strings of a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inner {
     None,
@@ -27,13 +27,14 @@ pub(super) enum Inner {
     Perl,
 }
 
-/// The most parts of a string; what follows them counts as code.
+/// Parts of a string, at most. The text after them counts as code.
 const PARTS_MAX: usize = 4096;
 /// Bytes of a string inside of the code.
 const NESTED_MAX: usize = 256;
 
-/// Splits a string into its text and the code in it; `None`: it holds no code. Code that does not end inside of the
-/// string, because a quote in it was taken for the string's end, goes to the end of the token.
+/// Splits a string into its text and the code in it. `None`: it has no code. Code that does not end
+/// inside of the string, because a quote in it was read as the string's end, reaches the end of the
+/// token.
 pub(super) fn parts(text: &[u8], token: Token, inner: Inner) -> Option<Vec<Token>> {
     if !holds_code(text, token.start, inner) {
         return None;
@@ -57,7 +58,7 @@ pub(super) fn parts(text: &[u8], token: Token, inner: Inner) -> Option<Vec<Token
     Some(parts)
 }
 
-/// Returns true if strings of this kind can hold code, by how they start.
+/// Returns true if the start of a string shows that it can contain code.
 fn holds_code(text: &[u8], start: usize, inner: Inner) -> bool {
     let first = text.get(start).copied();
     let before = &text[..start];
@@ -90,7 +91,7 @@ fn quotes_word(text: &[u8], inner: Inner) -> bool {
     })
 }
 
-/// Finds where code opens next: its first bracket, and the pair of brackets that end it.
+/// Returns the next opening of code: its first bracket, and the pair of brackets that end it.
 fn opener(text: &[u8], from: usize, inner: Inner) -> Option<(usize, (u8, u8))> {
     const BRACES: (u8, u8) = (b'{', b'}');
     const ROUND: (u8, u8) = (b'(', b')');
@@ -112,7 +113,7 @@ fn opener(text: &[u8], from: usize, inner: Inner) -> Option<(usize, (u8, u8))> {
         match (inner, text[at], next) {
             (Inner::Swift, _, Some(b'(')) => return Some((at + 1, ROUND)),
             (_, b'\\', _) => at += 1,
-            // Twice, it stands for itself.
+            // A doubled brace is a literal brace.
             (Inner::Python | Inner::CSharp, _, Some(b'{')) => at += 1,
             (Inner::Python | Inner::CSharp, ..) => return Some((at, BRACES)),
             (Inner::Ruby | Inner::Dollar | Inner::Php, b'#' | b'$', Some(b'{')) => return Some((at + 1, BRACES)),
@@ -128,7 +129,8 @@ fn opener(text: &[u8], from: usize, inner: Inner) -> Option<(usize, (u8, u8))> {
     }
 }
 
-/// Returns where code ends, behind the bracket that closes the one at `open`; `None`: it does not end.
+/// Returns the end of code, after the bracket that closes the one at `open`. `None`: it does not
+/// end.
 fn code_end(text: &[u8], open: usize, (opening, closing): (u8, u8)) -> Option<usize> {
     let (mut depth, mut at) = (1u32, open + 1);
     while let Some(&b) = text.get(at) {

@@ -1,20 +1,21 @@
-//! Derives from a pattern the texts without which it cannot match. The build script uses it.
+//! Derives the texts that every match of a pattern contains. The build script uses it.
 
 use super::token::is_token;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// The most texts of a group.
+/// Texts of a group, at most.
 const TEXTS: usize = 24;
-/// The most groups that are kept, those with the longest texts.
+/// Groups that are kept, at most: the ones with the longest texts.
 const GROUPS: usize = 5;
-/// Single bytes of which more than this are possible are met by most lines.
+/// If more single bytes than this are possible, most lines have one of them.
 const BYTES: usize = 4;
 
-/// Texts in lowercase, one of which has to be there.
+/// Texts in lowercase, of which a match contains at least one.
 pub(super) type Group = Vec<Vec<u8>>;
 
-/// Returns the groups of a pattern: every match has a text of each, one after another. None for a pattern that is wrong.
+/// Returns the groups of a pattern: every match has a text of each, in order. An invalid pattern
+/// has none.
 pub(super) fn needs(pattern: &str) -> Vec<Group> {
     let parser = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern);
     let groups = parser.map_or_else(|_| Vec::new(), |hir| of(&hir));
@@ -26,13 +27,15 @@ pub(super) fn needs(pattern: &str) -> Vec<Group> {
     best.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Returns how many bytes of tokens every match has in a row, at least: 40 of `key=[0-9a-f]{40}`. See [`is_token`].
+/// Returns the number of consecutive bytes of tokens in every match, at least: 40 for
+/// `key=[0-9a-f]{40}`. See [`is_token`].
 pub(super) fn run(pattern: &str) -> usize {
     let parser = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern);
     parser.map_or(0, |hir| token_len(&hir).unwrap_or_else(|| longest(&hir)))
 }
 
-/// Returns the least length of the matches of an expression if they have nothing but bytes of tokens.
+/// Returns the minimum length of the matches of an expression if they consist only of bytes of
+/// tokens.
 fn token_len(hir: &Hir) -> Option<usize> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(0),
@@ -91,7 +94,7 @@ fn of(hir: &Hir) -> Vec<Group> {
     }
 }
 
-/// Joins neighbours whose texts are all known, and takes what each of the others needs.
+/// Joins neighbours whose texts are all known, and collects the needs of each other part.
 fn of_sequence(parts: &[Hir]) -> Vec<Group> {
     let mut out = Vec::new();
     let mut run: Group = vec![Vec::new()];
@@ -111,7 +114,7 @@ fn of_sequence(parts: &[Hir]) -> Vec<Group> {
     out
 }
 
-/// Returns the best groups of all branches as one; `None` if a branch needs nothing.
+/// Returns the best groups of all branches as one. `None`: a branch has no needs.
 fn of_alternatives(branches: &[Hir]) -> Option<Group> {
     let mut out = Group::new();
     for branch in branches {
@@ -123,7 +126,8 @@ fn of_alternatives(branches: &[Hir]) -> Option<Group> {
     (out.len() <= TEXTS && worth(&out) > 0).then_some(out)
 }
 
-/// Returns all texts that an expression matches, in lowercase, if they are few. A look at the surroundings has no text.
+/// Returns all texts that an expression matches, in lowercase, if they are few. A lookaround has no
+/// text.
 fn whole(hir: &Hir) -> Option<Group> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(vec![Vec::new()]),
@@ -155,7 +159,7 @@ fn bytes(class: &Class) -> Option<Group> {
         return None;
     }
     let chars = ranges.into_iter().flat_map(|(from, to)| from..=to);
-    // Bytes beyond ASCII stand for themselves in one kind of class, and for a character in the other.
+    // In one kind of class, bytes above ASCII are bytes, and in the other kind they are characters.
     let one = |c: u32| u8::try_from(c).ok().filter(u8::is_ascii).map(|b| vec![b.to_ascii_lowercase()]);
     distinct(chars.map(one).collect::<Option<Group>>()?).filter(|texts| texts.len() <= BYTES)
 }

@@ -1,4 +1,4 @@
-//! Which bytes keys and tokens consist of. The build script uses it, too.
+//! Bytes of keys and tokens. The build script uses this file too.
 
 /// Returns true for a byte of keys and tokens, and for one of a character beyond ASCII.
 pub(super) fn is_token(byte: u8) -> bool {

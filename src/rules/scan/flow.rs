@@ -1,5 +1,5 @@
-//! Reports the flows of data that a change completes: by a source, by a sink, by a step between them, or by removing what
-//! made the value harmless.
+//! Reports the flows of data that a change completes: by adding a source, a sink or a step between
+//! them, or by removing the code that made the value harmless.
 //!
 //! A file is parsed only if the changed lines have a word of the tables and the file has a word of a sink.
 
@@ -81,10 +81,12 @@ pub(in crate::rules) const CALLS: &[(&str, &str)] = &[
     ("correctness", "correctness-call"),
 ];
 
-/// Paths of scripts that build and release: the person who runs them chooses their arguments, so only data of requests counts.
+/// Paths of scripts that build and release. The person who runs them chooses their arguments, so
+/// only data of requests counts.
 const SCRIPTS: &[&str] =
     &["{scripts,script,ci,build,hack,hacking,devtools,docs,doc,benchmarks,benchmark,release,.github}/**"];
-/// Paths that may be those of such scripts: a flow that is not data of a request weighs less.
+/// Paths that may contain such scripts. A flow whose data is not from a request has less weight
+/// there.
 const TOOLS: &[&str] = &[
     "{tools,tool,bin,contrib}/**",
     "**/{scripts,script,ci,hack,devtools}/**",
@@ -92,37 +94,37 @@ const TOOLS: &[&str] = &[
     "{setup,noxfile,fabfile,dodo,SConstruct}.py",
 ];
 
-/// Bytes of the code of a step that are kept.
+/// Bytes of the code of a step that are kept, at most.
 const STEP_MAX: usize = 200;
-/// Bytes of a step that are read for that: its white space is folded.
+/// Bytes of a step that are read to get that code, at most: white space is folded.
 const STEP_READ: usize = 600;
 
 /// The result of the analysis of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Followed {
-    /// It was not needed, or no grammar reads the file, or not all of it.
+    /// The analysis was not needed, or the grammar could not read the whole file.
     Not,
-    /// A limit ended it.
+    /// A limit ended the analysis.
     Partly,
     Whole(FlowLanguage),
 }
 
-/// Where a flow is reported.
+/// Position at which a flow is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Anchor {
     /// A part of an added line, in bytes of the text.
     Line(Range<usize>),
-    /// No added line belongs to the flow: the change removes what made it harmless.
+    /// No added line belongs to the flow: the change removes the code that made the value harmless.
     File,
 }
 
-/// Returns the rule that reports what is found.
+/// Returns the rule that reports a subject.
 pub(in crate::rules) fn rule_of(subject: Subject) -> Option<&'static str> {
     let table = if matches!(subject, Subject::Rule(_)) { CALLS } else { RULES };
     table.iter().find(|(word, _)| *word == word_of(subject)).map(|(_, id)| *id)
 }
 
-/// Returns the word by which the tables name what is found.
+/// Returns the word by which the tables name a subject.
 fn word_of(subject: Subject) -> &'static str {
     match subject {
         Subject::Flow(kind) => kind.name(),
@@ -130,7 +132,8 @@ fn word_of(subject: Subject) -> &'static str {
     }
 }
 
-/// Returns the title of a finding whose data is not that of a request; `None`: the title of the rule is right.
+/// Returns the title of a finding whose data is not from a request. `None`: the title of the rule
+/// applies.
 fn title(of_rule: &str, origin: ValueOrigin) -> Option<String> {
     let data = match origin {
         ValueOrigin::Local => "data from outside",
@@ -284,7 +287,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Returns what decides which of several flows to one line is reported: the best proof, then the shortest path.
+/// Returns the rank of a flow among several flows to one line: the best proof comes first, then the
+/// shortest path.
 fn rank(f: &Flow) -> (Proof, Confidence, Reverse<usize>) {
     (f.proof, confidence(f), Reverse(f.steps.len()))
 }
@@ -297,7 +301,7 @@ fn confidence(f: &Flow) -> Confidence {
     }
 }
 
-/// Returns the language whose grammar reads the file; `None` if there is none.
+/// Returns the language whose grammar reads the file. `None`: no grammar does.
 fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
     const BY_NAME: &[(&str, FlowLanguage)] = &[
         ("python", FlowLanguage::Python),
@@ -315,7 +319,7 @@ fn language_of(path: &[u8], languages: Languages) -> Option<FlowLanguage> {
     if languages.is_empty() || languages.any_of(&["notebook"]) {
         return None;
     }
-    // Templates mix two languages; of those, only the scripts of Vue and Svelte are read.
+    // Templates mix two languages. Of the templates, only the scripts of Vue and Svelte are read.
     if languages.any_of(&["html"]) && !languages.any_of(&["vue", "php"]) {
         return None;
     }
@@ -373,21 +377,22 @@ fn shift(flows: &mut [Flow], by: usize) {
     }
 }
 
-/// Returns where the added lines are, in bytes of the new text, in order.
+/// Returns the ranges of the added lines, in bytes of the new text, in order.
 fn added(change: &TextChange) -> Vec<Range<usize>> {
     let start = change.new.known().as_ptr() as usize;
     let inner = |r: Range<usize>| r.start.wrapping_sub(start)..r.end.wrapping_sub(start);
     change.added().map(|b| inner(address(b.text.as_ptr_range()))).collect()
 }
 
-/// Returns where a flow with a step on an added line is reported: at its sink, or else at its last added step.
+/// Returns the position at which a flow with a step on an added line is reported: its sink, or else
+/// its last added step.
 fn anchor(added: &[Range<usize>], change: &TextChange, f: &Flow) -> Option<Anchor> {
     let size = change.new.size();
     let fits = |s: &&Step| s.start < s.end && s.end <= size;
     f.steps.iter().rev().filter(fits).find_map(|s| added_part(added, s)).map(Anchor::Line)
 }
 
-/// Returns the part of a step that is on added lines, from its first such line on.
+/// Returns the part of a step that is on added lines, starting at its first such line.
 fn added_part(added: &[Range<usize>], step: &Step) -> Option<Range<usize>> {
     let first = added.partition_point(|b| b.end <= step.start);
     let block = added.get(first).filter(|b| b.start < step.end)?;
@@ -404,8 +409,8 @@ fn anchor_between(added: &[Range<usize>], f: &Flow) -> Anchor {
     block.map_or(Anchor::File, |b| Anchor::Line(b.clone()))
 }
 
-/// Returns the flows of unchanged lines that the old text did not have: the change removes a check, or what made the value
-/// harmless.
+/// Returns the flows of unchanged lines that the old text did not have: the change removes a check
+/// or a sanitizer.
 fn exposed<'f>(
     language: FlowLanguage,
     languages: Languages,
@@ -431,14 +436,15 @@ fn exposed<'f>(
     flows.into_iter().filter(|f| !known.contains(&(word_of(f.subject), was(f)))).collect()
 }
 
-/// Returns how many lines a call covers after its first: it is one statement for a reader. 0 for what is too long.
+/// Returns the number of lines that a call covers after its first line, because a reader sees one
+/// statement. Returns 0 if the call is too long.
 fn further_lines(text: &[u8], call: Range<usize>) -> u32 {
     const MOST: usize = 8;
     let count = text.get(call).map_or(0, |call| memchr::memchr_iter(b'\n', call).count());
     if count < MOST { u32::try_from(count).unwrap_or(0) } else { 0 }
 }
 
-/// Returns the line that a byte is in, without its line end.
+/// Returns the line that contains a byte, without its line end.
 pub(super) fn line_around(text: &[u8], at: usize) -> Range<usize> {
     let at = at.min(text.len());
     let start = memchr::memrchr2(b'\n', b'\r', &text[..at]).map_or(0, |i| i + 1);

@@ -1,4 +1,4 @@
-//! Several rules that see one flaw on the same lines: one of them reports it.
+//! Joins findings of several rules about one flaw on the same lines, so that one rule reports it.
 
 use crate::finding::{Confidence, Finding, LineSpan, Severity};
 use crate::rules::RuleSet;
@@ -40,20 +40,21 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
     a == b || FAMILIES.iter().any(|family| family.contains(&a) && family.contains(&b))
 }
 
-/// Reports each flaw of a line once: drops findings of `out` from `from` on that another finding covers. Those that stay are in
-/// the order of their lines.
+/// Reports each flaw of a line once: drops each finding of `out`, from the index `from` on, that
+/// another finding covers. The remaining findings are in the order of their lines.
 ///
-/// - A rule that judges the origin of a value gives way to a rule for that origin: `sh -c` with a value of the request is
-///   request data first.
-/// - A rule of data flow gives way to a rule of single lines that does not judge origins, or that reports the flaw at least
-///   as severely. That finding keeps its ID, takes the path, and is at least as severe and certain as the flow, unless
-///   policy sets the severity of its rule. Otherwise the flow takes the place of the finding.
-/// - A rule of calls that are dangerous by themselves gives way too, and changes nothing: the other rule knows the call
-///   better, and may have a fix.
-/// - Of several findings of a command, of code that runs or of a memory error on the same lines, the one that weighs most
-///   stays.
+/// - A rule that judges the origin of a value yields to a rule for that origin: `sh -c` with a
+///   value of the request is primarily request data.
+/// - A rule of data flow yields to a rule of single lines that does not judge origins, or that
+///   reports the flaw at least as severely. That finding keeps its ID, takes the path, and is at
+///   least as severe and certain as the flow, unless policy sets the severity of its rule.
+///   Otherwise the flow replaces the finding.
+/// - A rule of calls that are dangerous by themselves also yields, and changes nothing: the other
+///   rule describes the call better, and may have a fix.
+/// - Of several findings of a command, of executed code or of a memory error on the same lines,
+///   only the one with the most weight remains.
 ///
-/// A comment that suppresses a finding which is dropped suppresses the one that stays.
+/// A comment that suppresses a dropped finding suppresses the remaining one.
 pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     for found in by_lines(out.split_off(from)) {
         let found = join_flows(rules, without_covered(rules, found));
@@ -61,7 +62,8 @@ pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
     }
 }
 
-/// Groups findings that share lines. Only those are compared with each other: a file can have thousands of findings.
+/// Groups findings that share lines. Only findings of one group are compared with each other,
+/// because a file can have thousands of findings.
 fn by_lines<F: Borrow<Finding>>(mut found: Vec<F>) -> Vec<Vec<F>> {
     found.sort_by_key(|f| f.borrow().lines().map(|lines| lines.first));
     let mut groups: Vec<Vec<F>> = Vec::new();
@@ -77,8 +79,9 @@ fn by_lines<F: Borrow<Finding>>(mut found: Vec<F>) -> Vec<Vec<F>> {
     groups
 }
 
-/// Lets the analysis of data flow decide where a rule of single lines judges the origin of a value by the lines above: a
-/// finding becomes a suggestion if the analysis knows the call in its line and no value from outside reaches it.
+/// Lets the analysis of data flow decide where a rule of single lines judges the origin of a value
+/// from the lines above. A finding becomes a suggestion if the analysis knows the call in its line
+/// and no value from outside reaches the call.
 pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [Finding]) {
     for found in by_lines(found.iter_mut().collect()) {
         trust_flows_of_lines(rules, language, found);
@@ -110,7 +113,8 @@ fn without_covered(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     found.into_iter().filter(|f| !judges(f) || !is_covered(f)).collect()
 }
 
-/// Families of code that runs and of memory errors: what one rule of single lines calls code, another calls a command.
+/// Families of executed code and of memory errors: one rule of single lines may report the same
+/// flaw as code and another rule as a command.
 const JOINED: &[&[u32]] =
     &[&[74, 77, 78, 88, 94, 95, 96, 98], &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806]];
 
@@ -134,7 +138,7 @@ fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     others
 }
 
-/// Drops flows that see the same flaw as a flow that weighs at least as much.
+/// Drops flows that report the same flaw as a flow of at least the same weight.
 fn without_weaker(mut flows: Vec<Finding>) -> Vec<Finding> {
     flows.sort_by_key(|f| std::cmp::Reverse(weight(f)));
     let mut out: Vec<Finding> = Vec::new();
@@ -150,7 +154,8 @@ fn without_weaker(mut flows: Vec<Finding>) -> Vec<Finding> {
     out
 }
 
-/// Joins findings of several rules of single lines about the same code that runs: the one that weighs most stays.
+/// Joins findings of several rules of single lines about the same executed code: only the one with
+/// the most weight remains.
 fn join_lines(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::with_capacity(found.len());
     for mut f in found {
@@ -170,21 +175,21 @@ fn join_lines(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     out
 }
 
-/// A comment that suppresses one of two findings about the same flaw suppresses the one that stays. No comment suppresses a
-/// secret.
+/// Copies the suppression of a dropped finding to the kept finding about the same flaw. A secret
+/// cannot be suppressed by a comment.
 fn take_suppression(rules: &RuleSet, kept: &mut Finding, dropped: &Finding) {
     if kept.suppressed.is_none() && !is_secret(rules, kept) {
         kept.suppressed.clone_from(&dropped.suppressed);
     }
 }
 
-/// Returns how much a finding weighs.
+/// Returns the weight of a finding: its severity, then its confidence.
 fn weight(f: &Finding) -> (Severity, Confidence) {
     (f.severity(), f.confidence())
 }
 
-/// Returns how much a finding weighs; of two that weigh the same, a rule for one origin knows more than a rule that judges
-/// the origin.
+/// Returns the weight of a finding. Of two findings of equal weight, a rule for one origin is more
+/// specific than a rule that judges the origin.
 fn specific(rules: &RuleSet, f: &Finding) -> (Severity, Confidence, bool) {
     (f.severity(), f.confidence(), !judges_origin(rules, f))
 }

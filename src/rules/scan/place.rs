@@ -1,4 +1,5 @@
-//! Secrets that no pattern of one line shows: values that are known by where they stand, and literals that are joined.
+//! Secrets that no pattern of one line matches: values whose position makes them secrets, and
+//! literals that are joined.
 
 use super::{Fit, Hit, Scan};
 use crate::finding::Confidence;
@@ -10,20 +11,20 @@ use crate::rules::spans::{Lines, Spans};
 use crate::rules::walk::{self, Hay, Match, Scratch, Visitor};
 use std::ops::Range;
 
-/// What a report says of a secret whose literals are joined.
+/// Detail in the report of a secret whose literals are joined.
 const JOINED: &str = "its literals are joined";
-/// Bytes of a line before a value, and after it, that checks read.
+/// Bytes of a line before and after a value that checks read, at most.
 const CHECKED: usize = 512;
 
-/// A value that is known by its place.
+/// A value that its position identifies as a secret.
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
     rule: u16,
-    /// Bytes of the run.
+    /// Bytes of the value in the run.
     span: Range<usize>,
 }
 
-/// Finds values by where they stand.
+/// Finds values by their position.
 type Finder = fn(&[u8]) -> Vec<Range<usize>>;
 
 /// Finds the values of Kubernetes Secrets.
@@ -34,7 +35,7 @@ fn kubernetes_values(text: &[u8]) -> Vec<Range<usize>> {
 }
 
 impl Scan<'_> {
-    /// Reports values of the block that are secrets for where they stand.
+    /// Reports values of the block that are secrets because of their position.
     pub(super) fn placed(&mut self) {
         let placed = match self.placed.take() {
             Some(placed) => placed,
@@ -54,7 +55,7 @@ impl Scan<'_> {
         self.placed = Some(placed);
     }
 
-    /// Finds what stands in the places of the current run that rules look at, in order.
+    /// Returns the values of the current run whose position identifies them as secrets, in order.
     fn places(&mut self) -> Vec<Placed> {
         const FINDERS: [(Matcher, Finder); 2] =
             [(Matcher::AwsSecretHalf, pair::live_halves), (Matcher::KubernetesData, kubernetes_values)];
@@ -68,7 +69,7 @@ impl Scan<'_> {
         out
     }
 
-    /// Returns true if a value passes the checks of its rule and is not one that everybody knows.
+    /// Returns true if a value passes the checks of its rule and is not a published key.
     fn checks_pass(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let text = self.block.text;
         let shown = span.start.saturating_sub(CHECKED).max(line.start)..(span.end + CHECKED).min(line.end);
@@ -83,8 +84,8 @@ impl Scan<'_> {
         rule.checks.iter().all(|c| check::passes(c, &candidate)) && !published::is_published(candidate.secret)
     }
 
-    /// Looks for secrets with the prefix of their issuer in literals that are joined. Tests split what only looks like a
-    /// secret, so they are not searched.
+    /// Searches joined literals for secrets with the prefix of their issuer. Tests are not
+    /// searched, because they split values that only resemble secrets.
     pub(super) fn joined(&mut self, scratch: &mut Scratch) {
         let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
         if self.is_test() {
@@ -99,7 +100,7 @@ impl Scan<'_> {
         let mut lines = Lines::of(text);
         for (rule, span) in found {
             let parts = view.back(&span);
-            // What stands in one literal was found there.
+            // A secret within one literal was already found there.
             let [first, _, ..] = parts.as_slice() else { continue };
             if !known.overlap(first) {
                 let (line, line_index) = lines.around(first);
@@ -110,7 +111,7 @@ impl Scan<'_> {
     }
 }
 
-/// Returns true if a secret holds one of the literals of its rule: the mark of its issuer.
+/// Returns true if a secret contains one of the literals of its rule, which identify the issuer.
 fn has_mark(rule: u16, secret: &[u8]) -> bool {
     let plain = secret.to_ascii_lowercase();
     let literals = FILTER.prefilter.literals.iter().zip(FILTER.users).filter(|(_, users)| users.contains(&rule));
@@ -118,7 +119,7 @@ fn has_mark(rule: u16, secret: &[u8]) -> bool {
     marks.any(|mark| memchr::memmem::find(&plain, &mark).is_some())
 }
 
-/// Hears the secrets in joined literals.
+/// Collects the secrets in joined literals.
 struct Joined<'s, 'a, 't> {
     scan: &'s mut Scan<'a>,
     text: &'t [u8],

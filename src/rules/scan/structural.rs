@@ -1,4 +1,4 @@
-//! Which structural rules check a changed file, and which of their matches are findings.
+//! Selects the structural rules that check a changed file, and the matches that become findings.
 //!
 //! A rule of a team checks every file of its language. A rule of the catalogue checks a file only if one of its literals is in
 //! the added lines or near them: a file is parsed for it only then.
@@ -40,7 +40,7 @@ struct Side<'a> {
     parts: Vec<Part<'a>>,
     language: TreeLanguage,
     is_whole: bool,
-    /// The parts of a whole file that are parsed; empty: all of it.
+    /// Parts of a whole file that are parsed. Empty: all of it.
     kept: Vec<Range<usize>>,
     trees: Option<Vec<Option<Parsed>>>,
 }
@@ -94,7 +94,7 @@ impl<'a> Side<'a> {
         self.trees.iter().flatten().any(Option::is_none)
     }
 
-    /// Returns the matches of each rule that touch added bytes, with the parts that have them.
+    /// Returns the matches of each rule that touch added bytes, with the parts that contain them.
     fn find(
         &mut self,
         rules: &[&StructuralRule],
@@ -141,7 +141,7 @@ impl<'a> Part<'a> {
         inner.map(|r| r.start.max(all.start) - all.start..r.end.min(all.end) - all.start).collect()
     }
 
-    /// Returns true if a rule matches new text in the place of lines of the part.
+    /// Returns true if a rule matches the part after `new` replaces some of its lines.
     fn would_match(&self, rule: &StructuralRule, lines: LineSpan, new: &str) -> bool {
         let index = |line: LineNo| line.get().saturating_sub(self.first) as usize;
         let mut all: Vec<&str> = self.text.split('\n').collect();
@@ -155,7 +155,7 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// Returns the number of the line that has a byte.
+    /// Returns the number of the line that contains a byte.
     fn line_of(&self, at: usize) -> u32 {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         self.first.saturating_add(u32::try_from(memchr::memchr_iter(b'\n', before).count()).unwrap_or(u32::MAX))
@@ -166,7 +166,7 @@ impl<'a> Part<'a> {
         self.line_of(range.start)..=self.line_of(range.end.saturating_sub(1).max(range.start))
     }
 
-    /// Returns the lines that have a range of bytes, in bytes, without the last line end.
+    /// Returns the lines that contain a range of bytes, in bytes, without the last line end.
     fn whole_lines(&self, range: &Range<usize>) -> Range<usize> {
         let text = self.text.as_bytes();
         let start = memchr::memrchr(b'\n', text.get(..range.start).unwrap_or_default()).map_or(0, |at| at + 1);
@@ -185,7 +185,8 @@ impl<'a> Part<'a> {
         (self.lines_of(range), format!("{before}{new}{}", after.trim_end_matches('\r')))
     }
 
-    /// Returns what a finding shows of a match. `first_added`: the first line of the match that the change adds.
+    /// Returns the finding's view of a match. `first_added`: the first line of the match that the
+    /// change adds.
     fn reported(&self, found: &StructuralMatch, first_added: u32) -> Option<Reported<'a>> {
         let lines = self.lines_of(&found.range);
         let fix = found.fix.as_ref().map(|(range, new)| self.replacement(range, new));
@@ -297,12 +298,12 @@ impl<'a> Scan<'a> {
         !(work.is_exceeded() || is_partial || all.is_partial() || old.is_partial())
     }
 
-    /// Returns the parts of a file that matches with added bytes can need.
+    /// Returns the parts of a file that matches with added bytes can depend on.
     fn kept(&mut self, part: &Part<'a>, added: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
         elide::kept(self.reporter.languages(), part.text.as_bytes(), &part.own(added))
     }
 
-    /// Returns the rules that check the file: those of the catalogue, then the team's.
+    /// Returns the rules that check the file: rules of the catalogue, then rules of the team.
     fn candidates(&mut self, language: TreeLanguage, text: &'a TextChange) -> Vec<Candidate<'a>> {
         let rules = self.reporter.rules;
         near(text).into_iter().for_each(|part| self.search_literals(part));

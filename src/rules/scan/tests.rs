@@ -81,7 +81,7 @@ fn bytes_that_are_no_text_hide_nothing_in_a_known_language() {
         assert!(is_found("src/a.c", &[b"/* ", &[0xe0; 17][..n], mark, b" } if (admin) { */"]), "{n}");
     }
     assert!(is_found("bin/tool", &[b"#!/usr/bin/env node\n", trick, &[0xff; 20]]));
-    // An inventory of Sphinx is compressed, and nobody runs it.
+    // An inventory of Sphinx is compressed data that no program executes.
     let data: [&[u8]; 4] = [b"# Sphinx inventory version 2\n", &[0xff; 20], mark, &[0xfe; 20]];
     assert!(!is_found("docs/objects.inv", &data));
     assert!(is_found("docs/objects.inv", &[b"# Sphinx inventory version 2\nuser", mark, b" name"]));
@@ -103,7 +103,7 @@ fn secrets_in_an_encoding_are_found_at_the_encoded_text() {
 #[test]
 fn the_work_on_conflict_markers_grows_with_their_number_only() {
     let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
-    // Every other line is added, and then all are.
+    // Every other line is added if `old` has text, and every line is added if it is empty.
     let spent = |n: usize, old: &str| {
         let new = "<<<<<<< a\n=======\nx\n>>>>>>> b\n".repeat(n);
         let file = FileChange {
@@ -125,7 +125,8 @@ fn the_work_on_conflict_markers_grows_with_their_number_only() {
     };
     for old in ["", "=======\nx\n"] {
         let (few, many) = (spent(2500, old), spent(40_000, old));
-        // 16 times as many: 16 when linear, 256 when each looks at all that came before.
+        // There are 16 times as many markers. Linear work takes 16 times as long, quadratic work
+        // 256 times.
         assert!(many < few * 80, "{few:?} {many:?}");
     }
 }

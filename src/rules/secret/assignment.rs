@@ -1,30 +1,30 @@
-//! Values given to names: `password = "…"`, `API_KEY=…`, `token: …`, and passwords in addresses.
+//! Values assigned to names: `password = "…"`, `API_KEY=…`, `token: …`, and passwords in addresses.
 //!
-//! The pattern of a rule finds the form; here the name is read word by word, the form is held against the
-//! kind of file, and the value is weighed. A name that only speaks of a secret (`token_url`, `password_hint`)
-//! and a value that only stands for one are no findings.
+//! The pattern of a rule finds the form. This module reads the name word by word, compares the form
+//! with the kind of file, and judges the value. A name that only contains a word for a secret
+//! (`token_url`, `password_hint`) and a placeholder value are not findings.
 
 use super::name::{Named, named, speaks_of_secret};
 use super::written::{Form, form};
 use super::{Candidate, checksum, encoded, host, shape, words};
 
-/// How sure a value must look.
+/// The required certainty of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bar {
     /// Code and configuration.
     Normal,
-    /// Prose and local addresses, where examples live: only what a generator makes.
+    /// Prose and local addresses, which often contain examples: only generated values count.
     Strict,
 }
 
-/// What the forms of assignment in a file are.
+/// The forms of assignment in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A value is a string literal.
     Code,
-    /// A value may stand bare, alone on its line.
+    /// A value may be unquoted, alone on its line.
     Config,
-    /// A value may stand bare, among others.
+    /// A value may be unquoted, among others.
     Shell,
     /// Prose.
     Doc,
@@ -47,7 +47,7 @@ fn kind(path: &[u8]) -> Kind {
         "md", "markdown", "rst", "adoc", "asciidoc", "mdx", "html", "htm", "tex", "ipynb", "org", "textile", "pod",
         "man", "txt",
     ];
-    // Where software is explained, every key is made up.
+    // In documentation of software, every key is invented.
     #[rustfmt::skip]
     const MANUALS: &[&str] = &[
         "/docs/", "/doc/", "/documentation/", "/guide/", "/guides/", "/site/", "/website/", "/content/", "/blog/",
@@ -86,18 +86,19 @@ fn kind(path: &[u8]) -> Kind {
     }
 }
 
-/// Returns true if the file is no manual, where keys are made up, and no list of texts or digests.
+/// Returns true if the file is not a manual, in which keys are invented, and not a list of texts or
+/// digests.
 pub(super) fn outside_manuals(c: &Candidate<'_>) -> bool {
     kind(c.path) != Kind::Never
 }
 
-/// Returns true if the line is no documentation comment, which shows how something is used.
+/// Returns true if the line is not a documentation comment, which shows usage.
 pub(super) fn outside_doc_comments(c: &Candidate<'_>) -> bool {
     kind(c.path) != Kind::Code || !is_shown(c.line)
 }
 
-/// Returns true if the line is a comment that shows code instead of one that hides it: set in, or part of a
-/// documentation comment.
+/// Returns true if the line is a comment that shows example code instead of disabled code:
+/// indented, or part of a documentation comment.
 fn is_shown(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     let rest = if line.starts_with(b"///")
@@ -120,7 +121,8 @@ fn is_shown(line: &[u8]) -> bool {
         || rest.starts_with(b" e.g")
 }
 
-/// `name = "value"`, `name: "value"`, `name("value")`, `"name", "value"`, `<name>value</name>`.
+/// Checks `name = "value"`, `name: "value"`, `name("value")`, `"name", "value"`,
+/// `<name>value</name>`.
 pub(super) fn quoted(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
@@ -145,14 +147,14 @@ fn is_between_literals(value: &str) -> bool {
     value.starts_with([',', ')', ';', '+', ']', '}', '&', '|', '?']) && value.contains(['=', '('])
 }
 
-/// Returns true if a value is itself what something secret is called: `v3PrivPass`.
+/// Returns true if a value is itself the name of a secret: `v3PrivPass`.
 fn is_name(value: &str) -> bool {
     let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     plain && digits <= 2 && shape::wordiness(value) > 0.6 && speaks_of_secret(value.as_bytes())
 }
 
-/// `NAME=value` and `name: value` without quotes.
+/// Checks `NAME=value` and `name: value` without quotes.
 pub(super) fn bare(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
@@ -162,7 +164,7 @@ pub(super) fn bare(c: &Candidate<'_>) -> bool {
     let alone = tail.is_empty() || matches!(tail[0], b'#' | b';' | b'\\') || tail.starts_with(b"//");
     let bar = match kind {
         Kind::Config if alone => Bar::Normal,
-        // What is masked without knowing its file may come from prose.
+        // Text that is masked without a known file may come from prose.
         Kind::Config if c.path.is_empty() => Bar::Strict,
         Kind::Shell => Bar::Normal,
         Kind::Doc => Bar::Strict,
@@ -174,7 +176,7 @@ pub(super) fn bare(c: &Candidate<'_>) -> bool {
     is_live(named, value, bar, c)
 }
 
-/// A value behind something that only goes with a token, such as the name of a header.
+/// Checks a value after text that only precedes tokens, such as the name of a header.
 pub(super) fn token(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let Some(value) = c.text() else { return false };
@@ -187,7 +189,7 @@ pub(super) fn token(c: &Candidate<'_>) -> bool {
     is_token(value.trim_end_matches(['.', ',', ';']), if kind == Kind::Doc { Bar::Strict } else { Bar::Normal })
 }
 
-/// `scheme://user:password@host`.
+/// Checks `scheme://user:password@host`.
 pub(super) fn url_password(c: &Candidate<'_>) -> bool {
     let Some(value) = c.text() else { return false };
     if kind(c.path) == Kind::Never {
@@ -205,7 +207,7 @@ pub(super) fn url_password(c: &Candidate<'_>) -> bool {
     if host.is_empty() || value.eq_ignore_ascii_case(user) || host::is_documented(host) {
         return false;
     }
-    // A port that a name follows: `http://host:80@…` is none.
+    // A port followed by a name, as in `http://host:80@…`, is not a password.
     if value.bytes().all(|b| b.is_ascii_digit()) && value.len() < 6 {
         return false;
     }
@@ -227,15 +229,15 @@ fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
     }
 }
 
-/// Returns true if a value has the form of a token with a checksum, and a wrong one, is a web token that opens
-/// nothing, or a key that its issuer wants to be read by everybody.
+/// Returns true if a value has the form of a token with a wrong checksum, is a web token that
+/// grants no access, or is a key that its issuer publishes.
 fn opens_nothing(value: &str) -> bool {
     is_forged(value) || is_published(value)
 }
 
-/// Returns true if a value has the form of a key that is sent to every visitor of a page and only names whose page
-/// it is. Sources: Mapbox (public tokens start with `pk.`), Datadog (client tokens with `pub`), PostHog (project
-/// keys), Supabase (publishable keys).
+/// Returns true if a value has the form of a key that every visitor of a page receives and that
+/// only identifies the page's owner. Sources: Mapbox (public tokens start with `pk.`), Datadog
+/// (client tokens with `pub`), PostHog (project keys), Supabase (publishable keys).
 fn is_published(value: &str) -> bool {
     let rest = |prefix: &str| value.strip_prefix(prefix).map(str::as_bytes);
     rest("pk.eyJ").is_some_and(|r| r.iter().filter(|b| **b == b'.').count() == 1)
@@ -262,7 +264,7 @@ fn names_api_key(head: &[u8]) -> bool {
     ["apikey", "accesskey", "secretkey", "authtoken", "accesstoken", "apitoken"].iter().any(|n| head.contains(n))
 }
 
-/// Returns true if a value is a password that somebody uses.
+/// Returns true if a value is a password in use.
 pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     let n = value.len();
     if !(6..=128).contains(&n) || !value.bytes().all(|b| b.is_ascii_graphic()) {
@@ -299,7 +301,8 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     if wordy > 0.6 && (digits == 0 || value.contains('|')) && names_itself.iter().any(|n| plain.contains(n)) {
         return false;
     }
-    // `pm-27086-update-apis`, `AUTH_TOKEN_2`: words of one case joined to a name, with a number among them.
+    // `pm-27086-update-apis`, `AUTH_TOKEN_2`: words of one case joined to a name, with a number
+    // among them.
     let mixed = lower > 0 && upper > 0 && digits >= 3;
     if joiners >= 2 && signs == 0 && wordy > 0.55 && !mixed && !words::is_numbered_stand_in(value) {
         return false;
@@ -309,7 +312,7 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
         return n >= 10 && wordy < 0.4 && classes >= 3 && shape::entropy(value.as_bytes()) >= 3.0;
     }
     if digits == 0 && signs == 0 {
-        // Letters alone: a word or a name, unless no language has it.
+        // A value of letters alone is a word or a name, unless no language has such a word.
         let mixed = lower >= 2 && upper >= 2 && n >= 8 && shape::entropy(value.as_bytes()) >= 2.7;
         return wordy < 0.25 && (mixed || (n >= 10 && shape::entropy(value.as_bytes()) >= 3.0));
     }
@@ -318,7 +321,7 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
         && !(signs > 0 && digits == 0 && upper == 0 && wordy > 0.7)
 }
 
-/// Returns true if a value looks made by a generator, under a name that says nothing of it.
+/// Returns true if a value seems generated, under a name that does not suggest a secret.
 pub(super) fn is_generated(value: &str) -> bool {
     let is_key = || is_token(value, Bar::Strict) && !shape::is_uuid(value) && !words::is_placeholder(value);
     !opens_nothing(value) && (is_password(value, Bar::Strict) || is_key())
@@ -342,7 +345,7 @@ fn is_token(value: &str, bar: Bar) -> bool {
     if digits == n || !(upper || lower) || words::substance(value) < 8 {
         return false;
     }
-    // Groups joined by signs are names, unless the groups themselves are noise.
+    // Groups joined by punctuation are names, unless the groups themselves are random.
     let wordy = shape::wordiness(value);
     let limit = if bar == Bar::Strict { 0.3 } else { 0.45 };
     if wordy >= limit {
@@ -351,7 +354,7 @@ fn is_token(value: &str, bar: Bar) -> bool {
     digits >= 2 || (upper && lower && n >= 20 && wordy < 0.25 && shape::entropy(value.as_bytes()) >= 3.5)
 }
 
-/// A file name, a media type, a package.
+/// Returns true for a file name, a media type or a package.
 fn is_file(value: &str) -> bool {
     #[rustfmt::skip]
     const ENDS: &[&str] = &[
@@ -364,7 +367,7 @@ fn is_file(value: &str) -> bool {
     ENDS.iter().any(|e| lower.ends_with(e))
 }
 
-/// A number with a unit or a separator, a colour, a version.
+/// Returns true for a number with a unit or a separator, a colour or a version.
 fn is_number_like(value: &str) -> bool {
     let v = value.trim_start_matches(['v', 'V', '+', '-', '#']);
     let digits = v.bytes().filter(u8::is_ascii_digit).count();
@@ -374,7 +377,8 @@ fn is_number_like(value: &str) -> bool {
     hex || colour || (digits > 0 && digits + signs + 2 >= v.len() && signs > 0) || is_version(v) || is_migration(value)
 }
 
-/// `1.0.0-rc2-final`, `10.0.0-preview.7.25380.108`, `2.0.1.RELEASE`: numbers joined by dots, and a stage.
+/// Returns true for numbers joined by dots with a stage: `1.0.0-rc2-final`,
+/// `10.0.0-preview.7.25380.108`, `2.0.1.RELEASE`.
 fn is_version(value: &str) -> bool {
     #[rustfmt::skip]
     const STAGES: &[&str] = &[
@@ -395,7 +399,8 @@ fn is_version(value: &str) -> bool {
     counted && plain && STAGES.iter().any(|s| word.eq_ignore_ascii_case(s)) && (word.len() > 1 || numbered())
 }
 
-/// `0002_auto_20160226_1747`, `20160226174700_create_tokens`: what migrations of databases are called.
+/// Returns true for names of database migrations: `0002_auto_20160226_1747`,
+/// `20160226174700_create_tokens`.
 fn is_migration(value: &str) -> bool {
     value.split_once('_').is_some_and(|(number, name)| {
         matches!(number.len(), 3 | 4 | 14)
@@ -427,7 +432,7 @@ mod tests {
             "10.5a8Kd92kQ",
             "0042_kk9vqz1x",
             "kR8(m)2pQ",
-            // A word for a stand-in is a part of these.
+            // These contain a word of a placeholder.
             "mySecret789",
             "Default#2019!",
             "Changeme-prod-8812",

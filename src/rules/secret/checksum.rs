@@ -1,4 +1,4 @@
-//! Tokens that carry a proof that their issuer made them.
+//! Tokens with a checksum from their issuer.
 
 use crate::hex;
 use sha2::{Digest as _, Sha256};
@@ -28,7 +28,8 @@ pub(super) fn crc32_base62(token: &[u8]) -> bool {
     crc32_digits(body) == sum
 }
 
-/// Returns the eight hexadecimal digits that end a Grafana token: the CRC-32 of all before it, little end first.
+/// Returns the eight hexadecimal digits that end a Grafana token: the CRC-32 of the text before
+/// them, little-endian.
 pub(super) fn grafana_digits(body: &[u8]) -> String {
     hex::encode(&crc32fast::hash(body).to_le_bytes())
 }
@@ -39,10 +40,11 @@ pub(super) fn grafana(token: &[u8]) -> bool {
     grafana_digits(&token[..at]).as_bytes() == &token[at + 1..]
 }
 
-/// Returns true if an AWS access key id names an account that can exist: ids have twelve decimal digits.
+/// Returns true if an AWS access key ID contains a possible account number, which has twelve
+/// decimal digits.
 ///
-/// The ten characters after the prefix hold the account number, shifted by one bit; keys issued before
-/// 2019 (fifth character below `Q`) do not.
+/// The ten characters after the prefix contain the account number, shifted by one bit. Keys issued
+/// before 2019 (fifth character below `Q`) do not.
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>
 pub(crate) fn aws_account(id: &[u8]) -> bool {
     let Some(digits) = id.get(4..14) else { return false };
@@ -56,7 +58,8 @@ pub(crate) fn aws_account(id: &[u8]) -> bool {
     n >> 49 == 0 || account <= 999_999_999_999
 }
 
-/// Returns true if a Bech32 string, in upper or lower case, is sound: age's and nostr's secret keys.
+/// Returns true if a Bech32 string, in upper or lower case, has a valid checksum: age's and nostr's
+/// secret keys.
 ///
 /// <https://github.com/bitcoin/bips/blob/master/bip-0173.mediawiki>
 pub(super) fn bech32(text: &[u8]) -> bool {
@@ -194,7 +197,8 @@ fn base32_decode(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Returns true if 32 Base64 bytes are clamped as Curve25519 private keys are; of random bytes, one in 32 is.
+/// Returns true if 32 Base64 bytes are clamped as Curve25519 private keys are. One in 32 random
+/// values is.
 ///
 /// <https://www.wireguard.com/papers/wireguard.pdf>
 pub(super) fn wireguard(key: &[u8]) -> bool {
@@ -213,7 +217,8 @@ mod tests {
 
     #[test]
     fn knows_githubs_checksum() {
-        // A token that its owner published with the explanation of the format, long revoked; taken apart here.
+        // A token that its owner published with the explanation of the format, revoked long ago. It
+        // is split here.
         let token = ["ghp_", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ", "0mLq17"].concat();
         assert!(crc32_base62(token.as_bytes()));
         let wrong = ["ghp_", "zQWBuTSOoRi4A9spHcVY5ncnsDkxkK", "0mLq17"].concat();
@@ -230,7 +235,7 @@ mod tests {
 
     #[test]
     fn reads_the_account_in_an_aws_key_id() {
-        // The documentation's example key is of the old kind.
+        // The example key of the documentation is of the old kind.
         assert!(aws_account([&b"AKIA"[..], b"IOSFODNN7EXAMPLE"].concat().as_slice()));
         // All ones: 2^40 - 1 has thirteen digits.
         assert!(!aws_account([&b"AKIA"[..], &[b'7'; 16]].concat().as_slice()));

@@ -1,18 +1,19 @@
-//! Secrets that carry something readable: key files, web tokens, encoded user names.
+//! Secrets with readable content: key files, web tokens, encoded user names.
 
 use super::{Candidate, assignment, key, shape, words};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD_NO_PAD};
 
-/// The lines from a header on in which the first line of its body is looked for.
+/// Lines from a header on that are searched for the first line of its body, at most.
 const BODY_LINES: usize = 9;
-/// The most bytes of them, on each side of a line's end.
+/// Bytes of them on each side of a line's end, at most.
 const BODY_MAX: usize = 4 << 10;
 
-/// Returns true if the header of a private key has a body: Base64 in the same line or in the next ones.
+/// Returns true if the header of a private key has a body: Base64 on the same line or on the next
+/// lines.
 ///
-/// Code and documents speak of the header far more often than they hold a key.
+/// Code and documents mention the header far more often than they contain a key.
 pub(super) fn private_key_body(c: &Candidate<'_>) -> bool {
     // `const TEST_FAKE_KEY: &str = "-----BEGIN …`
     let name = String::from_utf8_lossy(c.head()).to_ascii_lowercase();
@@ -34,7 +35,7 @@ pub(super) fn private_key_body(c: &Candidate<'_>) -> bool {
     false
 }
 
-/// A body that stops with dots is a picture of a key.
+/// Returns true for a body that is cut off with dots, which is only an illustration of a key.
 fn cut(line: &[u8]) -> bool {
     line.windows(3).any(|w| w == b"...") || line.windows(3).any(|w| w == "…".as_bytes())
 }
@@ -43,14 +44,14 @@ fn longest_base64(line: &[u8]) -> Option<&[u8]> {
     line.split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))).max_by_key(|run| run.len())
 }
 
-/// A JSON Web Token whose header and payload could be read.
+/// A JSON Web Token with a readable header and payload.
 #[derive(Debug)]
 pub(super) struct Jwt {
     header: serde_json::Value,
     payload: serde_json::Value,
 }
 
-/// Reads `header.payload.signature`.
+/// Parses `header.payload.signature`.
 pub(super) fn jwt(token: &[u8]) -> Option<Jwt> {
     let text = std::str::from_utf8(token).ok()?;
     let mut parts = text.split('.');
@@ -66,23 +67,24 @@ pub(super) fn jwt(token: &[u8]) -> Option<Jwt> {
     jwt.header.get("alg").and_then(serde_json::Value::as_str).is_some().then_some(jwt)
 }
 
-/// URL-safe Base64 without padding. The bits that the last character has too many are left open by some writers.
+/// URL-safe Base64 without padding. Some writers do not clear the unused bits of the last
+/// character.
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 impl Jwt {
-    /// Returns true if a claim has that text.
+    /// Returns true if a claim has a value.
     pub(super) fn claims(&self, name: &str, value: &str) -> bool {
         self.payload.get(name).and_then(serde_json::Value::as_str) == Some(value)
     }
 
-    /// Returns true if the token opens a Supabase project past its row-level rules; the one of the local
-    /// demonstration project is everybody's.
+    /// Returns true if the token grants access to a Supabase project without row-level rules. The
+    /// token of the local demonstration project is public and does not count.
     pub(super) fn is_service_role(&self) -> bool {
         self.claims("role", "service_role") && !self.claims("iss", "supabase-demo")
     }
 
-    /// Returns true if the token could open something: signed, not the specification's examples, not meant for
-    /// everybody.
+    /// Returns true if the token could grant access: it is signed, is not an example of the
+    /// specification, and is not public.
     pub(super) fn is_credential(&self) -> bool {
         let text = |v: &serde_json::Value, name: &str| {
             v.get(name).and_then(serde_json::Value::as_str).map(str::to_ascii_lowercase).unwrap_or_default()
@@ -93,18 +95,19 @@ impl Jwt {
             || text(&self.payload, "name").contains("john doe")
             || text(&self.payload, "iss").contains("example")
             || (text(&self.payload, "iss") == "joe" && self.payload.get("http://example.com/is_root").is_some());
-        // Supabase's key for browsers.
+        // Supabase's key for browsers is public.
         let public = self.claims("role", "anon");
         signed && !example && !public && self.is_meant() && !self.claims("role", "service_role")
     }
 
-    /// Returns true if a claim says who, for whom, until when, or anything else that no exercise says.
+    /// Returns true if a claim states a subject, an audience, an expiry or another fact that
+    /// exercises lack.
     fn is_meant(&self) -> bool {
         #[rustfmt::skip]
         const ISSUED: &[&str] = &[
             "iss", "aud", "exp", "jti", "scope", "scopes", "azp", "client_id", "tenant", "uid", "user_id", "userId",
         ];
-        // What manuals put into a token, and the times that every library adds.
+        // Claims of manuals, and the times that every library adds.
         #[rustfmt::skip]
         const EXERCISES: &[&str] = &[
             "iat", "nbf", "foo", "bar", "baz", "hello", "some", "test", "testing", "key", "data", "value", "message",
@@ -119,7 +122,7 @@ impl Jwt {
     }
 }
 
-/// Returns true if Base64 text decodes to `user:password` with a password worth the name.
+/// Returns true if Base64 text decodes to `user:password` with a plausible password.
 pub(super) fn basic_auth(text: &[u8]) -> bool {
     let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let Ok(bytes) = STANDARD_NO_PAD.decode(text) else { return false };
@@ -148,7 +151,8 @@ pub(super) fn decodes_to(token: &[u8], start: &[u8]) -> bool {
     URL_SAFE.decode(&body[..whole]).is_ok_and(|bytes| bytes.starts_with(start))
 }
 
-/// Returns true if the token holds, after its last `_` or from its start, Base64 of a JSON object.
+/// Returns true if the token contains Base64 of a JSON object, after its last `_` or from its
+/// start.
 pub(super) fn base64_json(token: &[u8]) -> bool {
     let Some(at) = token.windows(3).position(|w| w == b"eyJ") else { return false };
     let body: Vec<u8> = token[at..]
@@ -190,8 +194,8 @@ pub(super) fn base64_secret_text(c: &Candidate<'_>) -> bool {
     !words::is_reference(value) && assignment::is_password(value, assignment::Bar::Normal)
 }
 
-/// Returns true if a value of a Kubernetes Secret under any key looks made by a generator, as it stands or decoded: a
-/// name of a user or a host stands there as often as a password.
+/// Returns true if a value of a Kubernetes Secret under any key seems generated, literally or
+/// decoded. Names of users and hosts are as frequent there as passwords.
 pub(super) fn kubernetes_value(c: &Candidate<'_>) -> bool {
     let text = c.secret;
     let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
@@ -204,8 +208,9 @@ pub(super) fn kubernetes_value(c: &Candidate<'_>) -> bool {
     }
 }
 
-/// Returns true if a value is what Google's key management made of a secret, which nobody reads without the key there:
-/// a message of a field that names the key, in 36 bytes, and one that holds the ciphertext.
+/// Returns true if Google's key management encrypted a value, which cannot be read without the key
+/// in that service: a message with a field of 36 bytes that names the key, and a field with the
+/// ciphertext.
 ///
 /// <https://cloud.google.com/build/docs/securing-builds/use-encrypted-credentials>
 pub(super) fn is_encrypted(value: &str) -> bool {
@@ -216,11 +221,12 @@ pub(super) fn is_encrypted(value: &str) -> bool {
         Some([0x12, low, high @ ..0x80, held @ ..]) => (usize::from(low & 0x7f) | usize::from(*high) << 7, held),
         _ => return false,
     };
-    // An initial value and a tag at least.
+    // At least an initial value and a tag.
     (28..=held.len()).contains(&length)
 }
 
-/// Returns true if Base64 text decodes to readable text that is no password: `changeme`, a name, a sentence.
+/// Returns true if Base64 text decodes to readable text that is not a password: `changeme`, a name,
+/// a sentence.
 pub(super) fn hides_stand_in(text: &str) -> bool {
     let text = text.as_bytes();
     if text.len() < 8 || !text.len().is_multiple_of(4) {
@@ -285,7 +291,7 @@ mod tests {
         assert!(!credential(r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#));
         assert!(!credential(r#"{"iss":"supabase","role":"anon","exp":1900000000}"#));
         assert!(!credential(r#"{"a":1}"#));
-        // Without an end.
+        // Without an expiry.
         assert!(credential(r#"{"sub":"8c1f","iat":1700000000}"#));
         assert!(credential(r#"{"user":"kowalski","admin":true}"#));
         assert!(credential(r#"{"customer":"acme-7"}"#));

@@ -1,4 +1,5 @@
-//! Made-up secrets for samples: right in every detail that a check looks at, and opening nothing.
+//! Generated secrets for samples: valid in every detail that a check reads, but without access to
+//! anything.
 
 use super::checksum;
 use base64::Engine as _;
@@ -6,14 +7,15 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 
 const ALNUM: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Makes the secret of that name; `None` when there is none. `random(n)` gives a number below `n`.
+/// Returns the generated secret with a name. `None`: there is none. `random(n)` returns a number
+/// below `n`.
 ///
-/// Names: `github-token:PREFIX`, `npm-token`, `grafana-token`, `aws-key-id:PREFIX`, `age-key`, `nostr-key`,
-/// `wallet-key`, `stellar-seed`, `wireguard-key`, `jwt`, `jwt:ROLE`,
-/// `jwt-example`, `kubernetes-token`, `json-blob:LENGTH`, `base32-lower:LENGTH`, `basic-auth`, `discord-token`, `pypi-token`,
-/// `sentry-token`, `pem-body`, `pem-key:KIND` (`rsa`, `ec`, `dsa`, `pkcs8`, `ed25519`, `openssh`, `openssh-encrypted`;
-/// lines of 64 that parse, and belong to no public key), `base64-password`, `uuid`, `uuid4`,
-/// `password:LENGTH`.
+/// Names: `github-token:PREFIX`, `npm-token`, `grafana-token`, `aws-key-id:PREFIX`, `age-key`,
+/// `nostr-key`, `wallet-key`, `stellar-seed`, `wireguard-key`, `jwt`, `jwt:ROLE`, `jwt-example`,
+/// `kubernetes-token`, `json-blob:LENGTH`, `base32-lower:LENGTH`, `basic-auth`, `discord-token`,
+/// `pypi-token`, `sentry-token`, `pem-body`, `pem-key:KIND` (`rsa`, `ec`, `dsa`, `pkcs8`,
+/// `ed25519`, `openssh`, `openssh-encrypted`; lines of 64 that parse, and belong to no public key),
+/// `base64-password`, `uuid`, `uuid4`, `password:LENGTH`.
 pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option<String> {
     let (name, argument) = name.split_once(':').unwrap_or((name, ""));
     let mut make = Maker { random };
@@ -24,7 +26,8 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
             let body = format!("glsa_{}", make.of(ALNUM, 32));
             format!("{body}_{}", checksum::grafana_digits(body.as_bytes()))
         }
-        // The fifth character says that an account follows; the sixth keeps it below twelve digits.
+        // The fifth character shows that an account number follows, and the sixth limits it to
+        // twelve digits.
         "aws-key-id" => format!("{argument}{}", ["Y", &make.of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 15)].concat()),
         "age-key" => checksum::bech32_encode("age-secret-key-", &make.below(32, 52)).to_ascii_uppercase(),
         "nostr-key" => checksum::bech32_encode("nsec", &make.below(32, 52)),
@@ -55,7 +58,7 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
             let signature = URL_SAFE_NO_PAD.encode(make.below(256, 32));
             format!("{head}.{}.{signature}", URL_SAFE_NO_PAD.encode(claims))
         }
-        // The payload that the RFC and every tutorial show.
+        // The payload of the examples in the RFC and in tutorials.
         "jwt-example" => {
             let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
             let claims = URL_SAFE_NO_PAD.encode(r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#);
@@ -66,7 +69,7 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
             let claims = r#"{"iss":"kubernetes/serviceaccount","kubernetes.io/serviceaccount/namespace":"corp"}"#;
             format!("{head}.{}.{}", URL_SAFE_NO_PAD.encode(claims), URL_SAFE_NO_PAD.encode(make.below(256, 256)))
         }
-        // The Base64 of a JSON object, at least that long.
+        // The Base64 of a JSON object with at least this length.
         "json-blob" => {
             let length = argument.parse::<usize>().unwrap_or(60);
             URL_SAFE_NO_PAD.encode(format!(r#"{{"k":"{}"}}"#, make.of(ALNUM, length * 3 / 4)))
@@ -105,7 +108,7 @@ pub(crate) fn generate(name: &str, random: &mut dyn FnMut(u32) -> u32) -> Option
     })
 }
 
-/// An element of DER: tag, length, content.
+/// Returns an element of DER: tag, length, content.
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = match content.len() {
         n @ 0..0x80 => vec![n as u8],
@@ -128,13 +131,13 @@ impl Maker<'_> {
         (0..count).map(|_| (self.random)(limit) as u8).collect()
     }
 
-    /// Letters of both cases with digits among them, as a password store makes them.
+    /// Returns letters of both cases with digits among them, as a password manager generates them.
     fn mixed(&mut self, count: usize) -> String {
         let groups: [&[u8]; 3] = [b"bcdfghkmnpqrtvwxz", b"BCDFGHKMNPQRTVWXZ", b"2345678"];
         (0..count).map(|i| self.of(groups[i % 3], 1)).collect()
     }
 
-    /// The structure of a private key of that kind, around random numbers.
+    /// Returns the structure of a private key of a kind, with random numbers.
     fn key(&mut self, kind: &str) -> Option<Vec<u8>> {
         Some(match kind {
             "rsa" => {
@@ -178,7 +181,7 @@ impl Maker<'_> {
         })
     }
 
-    /// A positive number of that many bytes.
+    /// Returns a positive number of `count` bytes.
     fn integer(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = self.below(256, count);
         bytes[0] = bytes[0] & 0x7f | 0x40;

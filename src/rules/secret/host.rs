@@ -1,6 +1,6 @@
-//! Hosts in addresses: which of them a password from the outside opens nothing on.
+//! Hosts in addresses on which a password grants no access from outside.
 
-/// What a service of a set of containers is called after.
+/// Usual names of services in a set of containers.
 #[rustfmt::skip]
 const SERVICES: &[&str] = &[
     "db", "database", "postgres", "postgresql", "pg", "pgsql", "pgbouncer", "mysql", "mariadb", "mssql",
@@ -13,7 +13,7 @@ const SERVICES: &[&str] = &[
     "test", "tests", "master", "primary", "replica", "slave", "source", "target", "main", "internal", "grafana",
     "gitea", "gitlab", "jenkins", "airflow", "superset",
 ];
-/// What stands for any host.
+/// Placeholders for any host.
 #[rustfmt::skip]
 const MADE_UP: &[&str] = &[
     "host", "hostname", "server", "servername", "domain", "domainname", "foo", "bar", "baz", "test", "site",
@@ -21,7 +21,7 @@ const MADE_UP: &[&str] = &[
     "y", "h", "localhost", "proxy", "remote", "remotehost", "ip",
 ];
 
-/// Returns true if a host is one of those that are reserved for documentation: `example.com`, and names in it.
+/// Returns true if a host is reserved for documentation: `example.com`, and names in it.
 ///
 /// <https://www.rfc-editor.org/rfc/rfc6761#section-6.5>
 pub(super) fn is_documented(host: &str) -> bool {
@@ -30,8 +30,8 @@ pub(super) fn is_documented(host: &str) -> bool {
     domain.is_none() && last == Some("example") || domain == Some("example")
 }
 
-/// Returns true if a host is the machine itself, a service beside it in a set of containers, or a name that stands for
-/// any host. The whole name counts, not how it starts.
+/// Returns true if a host is the machine itself, another service in a set of containers, or a
+/// placeholder for any host. The whole name must match, not only its start.
 pub(super) fn is_local(host: &str) -> bool {
     const LOOPBACK: &[&str] = &[
         "localhost",
@@ -59,13 +59,13 @@ pub(super) fn is_local(host: &str) -> bool {
     }
 }
 
-/// `127.0.0.1`, `127.1`.
+/// Returns true for `127.0.0.1`, `127.1`.
 fn is_loopback_address(host: &str) -> bool {
     host.strip_prefix("127.").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
-/// Returns true if every word of a name is one that services in sets of containers have: `db`, `my-postgres`,
-/// `redis-master-0`.
+/// Returns true if every word of a name is usual for services in sets of containers: `db`,
+/// `my-postgres`, `redis-master-0`.
 fn is_service(host: &str) -> bool {
     host.split(['-', '_']).all(|word| {
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -74,11 +74,11 @@ fn is_service(host: &str) -> bool {
     })
 }
 
-/// Takes `my` and `your` off a name, with what joins them to it.
+/// Removes `my` and `your` from a name, with the character that joins them to it.
 fn without_owner(name: &str) -> &str {
     let rest = name.strip_prefix("my").or_else(|| name.strip_prefix("your"));
     match rest {
-        // `mysql` is a name of its own.
+        // `mysql` is itself the name of a service.
         Some(rest) if !SERVICES.contains(&name) => rest.trim_start_matches(['-', '_', '.']),
         _ => name,
     }

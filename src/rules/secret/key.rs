@@ -1,8 +1,9 @@
-//! Private keys that parse: what stands below a PEM header is a key that a program would load.
+//! Private keys that parse: the text below a PEM header is a key that a program would load.
 //!
-//! Text about keys shows headers, cut bodies and made-up ones. A body that decodes to a complete structure (PKCS#1 and
-//! PKCS#8, RFC 8017 and 5958; SEC 1, RFC 5915; DSA as OpenSSL writes it; `openssh-key-v1`) is a key, wherever it
-//! stands. An encrypted one opens nothing by itself and does not count.
+//! Text about keys shows headers, truncated bodies and invented ones. A body that decodes to a
+//! complete structure (PKCS#1 and PKCS#8, RFC 8017 and 5958; SEC 1, RFC 5915; DSA as OpenSSL writes
+//! it; `openssh-key-v1`) is a key in any context. An encrypted key grants no access by itself and
+//! does not count.
 
 use super::Candidate;
 use base64::Engine as _;
@@ -10,11 +11,12 @@ use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
-/// The most bytes below a header that are read: four times an RSA key of 16,384 bits.
+/// Bytes below a header that are read, at most: four times an RSA key of 16,384 bits.
 const BODY_MAX: usize = 64 << 10;
-/// The least bytes of an RSA modulus or a DSA prime: 512 bits.
+/// Bytes of an RSA modulus or a DSA prime, at least: 512 bits.
 const PRIME_MIN: usize = 64;
-/// Base64 without padding, which is cut off before. Some writers leave the spare bits of the last digit set.
+/// Base64 without padding, which is removed before. Some writers do not clear the unused bits of
+/// the last digit.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -26,7 +28,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 pub(super) fn parses(c: &Candidate<'_>) -> bool {
     let text = following(c, BODY_MAX);
     let lines = body(&text);
-    // A header that OpenSSL writes over a body which it encrypted.
+    // OpenSSL writes this header for an encrypted body.
     if lines.iter().any(|l| contains(l, b"ENCRYPTED")) {
         return false;
     }
@@ -35,15 +37,15 @@ pub(super) fn parses(c: &Candidate<'_>) -> bool {
     is_key(&every) || is_key(&longest)
 }
 
-/// Returns what stands between a header and the next header or footer, at most `most` bytes on each side of the end of
-/// the candidate's line. The work on a text full of headers stays linear.
+/// Returns the text between a header and the next header or footer, at most `most` bytes on each
+/// side of the end of the candidate's line. This makes the work on a text full of headers linear.
 pub(super) fn following(c: &Candidate<'_>, most: usize) -> Vec<u8> {
     let (tail, is_whole) = before_edge(c.tail(), most);
     let after = if is_whole { before_edge(c.after, most).0 } else { &[] };
     [tail, after].concat()
 }
 
-/// Returns a text up to the first header or footer, and whether it has none.
+/// Returns a text up to the first header or footer, and true if it has none.
 fn before_edge(text: &[u8], most: usize) -> (&[u8], bool) {
     let text = &text[..text.len().min(most)];
     let mut dashes = memchr::memmem::find_iter(text, b"-----");
@@ -55,8 +57,8 @@ fn contains(text: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(text, needle).is_some()
 }
 
-/// Returns the lines of a body: those of the file, and those that a string literal writes as `\n`. Lines of PEM headers
-/// (`Proc-Type: …`) that say nothing of encryption are left out.
+/// Returns the lines of a body: lines of the file, and lines that a string literal separates with
+/// `\n`. PEM headers (`Proc-Type: …`) that do not concern encryption are left out.
 fn body(text: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     for line in text.split(|b| *b == b'\n') {
@@ -88,8 +90,8 @@ fn is_key(digits: &[u8]) -> bool {
     }
 }
 
-/// Reads `openssh-key-v1`: names of cipher and key derivation, one public part, one private part. The private part
-/// begins with one number twice, which shows a right passphrase.
+/// Parses `openssh-key-v1`: names of cipher and key derivation, one public part, one private part.
+/// The private part starts with the same number twice, which shows a correct passphrase.
 fn is_openssh(mut rest: &[u8]) -> bool {
     let (cipher, _, _) = (string(&mut rest), string(&mut rest), string(&mut rest));
     if cipher != Some(b"none") || number(&mut rest) != Some(1) {
@@ -144,14 +146,14 @@ fn is_der(bytes: &[u8]) -> bool {
     }
 }
 
-/// Returns true for bytes that a generator could have made, as opposed to zeros.
+/// Returns true for bytes that a generator can return, as opposed to zeros.
 fn is_varied(bytes: &[u8]) -> bool {
     let mut seen = [false; 256];
     bytes.iter().for_each(|b| seen[usize::from(*b)] = true);
     seen.iter().filter(|s| **s).count() >= 8
 }
 
-/// Reads all elements of a content; `None` where one is cut off.
+/// Reads all elements of a content. `None`: one of them is truncated.
 fn elements(mut content: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     let mut out = Vec::new();
     while !content.is_empty() && out.len() < 16 {
@@ -160,7 +162,7 @@ fn elements(mut content: &[u8]) -> Option<Vec<(u8, &[u8])>> {
     Some(out)
 }
 
-/// Reads a tag, a definite length (X.690) and that many bytes.
+/// Reads a tag, a definite length (X.690) and the content of that length.
 fn element<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let (head, tail) = rest.split_first_chunk::<2>()?;
     let (length, tail) = match head[1] {

@@ -1,6 +1,6 @@
-//! Names that people give to secrets, read word by word.
+//! Names of secrets, read word by word.
 
-/// What a name says that its value is.
+/// The kind of value that a name suggests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     Password,
@@ -8,15 +8,16 @@ pub(crate) enum Named {
     Token,
 }
 
-/// Reads the name before a value: the last one that has a word for a secret. Credentials are many things, so a name
-/// that has only that word says nothing of its value, nor does one before it.
+/// Returns the kind of the name before a value: the last name with a word for a secret. The word
+/// "credentials" has many meanings, so a name with only that word does not describe its value, and
+/// neither does a name before it.
 pub(crate) fn named(head: &[u8]) -> Option<Named> {
     let head = &head[head.len().saturating_sub(160)..];
     let name = head
         .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')))
         .rev()
         .find(|part| speaks_of_secret(part) || split(part).iter().any(|w| w == "credentials"))?;
-    // The end of a path: `("/etc/passwd", "…")`.
+    // `("/etc/passwd", "…")`: the name ends a path.
     let start = name.as_ptr() as usize - head.as_ptr() as usize;
     if start > 0 && head[start - 1] == b'/' {
         return None;
@@ -29,7 +30,7 @@ pub(super) fn speaks_of_secret(name: &[u8]) -> bool {
     split(name).iter().any(|w| word(w).is_some()) || compound(name).is_some()
 }
 
-/// Splits a name into lower-case words, at signs and at capitals.
+/// Splits a name into lower-case words, at punctuation and at capitals.
 pub(crate) fn split(name: &[u8]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut fresh = true;
@@ -54,12 +55,12 @@ pub(crate) fn split(name: &[u8]) -> Vec<String> {
     out
 }
 
-/// What a single word says.
+/// Returns the kind that a single word suggests.
 fn word(w: &str) -> Option<Named> {
     const PASSWORD: &[&str] =
         &["password", "passwd", "passwort", "passphrase", "pwd", "pass", "passcode", "pswd", "psw"];
     let singular = w.strip_suffix('s').filter(|s| s.len() > 4).unwrap_or(w);
-    // Not everything that ends so: compass, bypass.
+    // Not every word with this ending counts: compass, bypass.
     #[rustfmt::skip]
     const OWNERS: &[&str] = &[
         "db", "my", "sql", "mysql", "user", "admin", "root", "mail", "smtp", "ftp", "login", "store", "key", "auth",
@@ -94,7 +95,8 @@ fn word(w: &str) -> Option<Named> {
     KEYS.iter().any(|k| singular.ends_with(k)).then_some(Named::Token)
 }
 
-/// `api_key`, `accessKey`, `private-key`: two words that say it together.
+/// Returns the kind of two words that only together suggest it: `api_key`, `accessKey`,
+/// `private-key`.
 fn compound(name: &[u8]) -> Option<(usize, Named)> {
     #[rustfmt::skip]
     const BEFORE_KEY: &[&str] = &[
@@ -107,13 +109,14 @@ fn compound(name: &[u8]) -> Option<(usize, Named)> {
     let words = split(name);
     words.windows(2).rposition(|w| matches!(w[1].as_str(), "key" | "keys") && BEFORE_KEY.contains(&w[0].as_str())).map(
         |i| {
-            // The primary key of a table and the session key of a map hold no secret as often as they do.
+            // The primary key of a table and the session key of a map are often not secrets.
             (i + 1, if words[i] == "secret" { Named::Secret } else { Named::Token })
         },
     )
 }
 
-/// Decides over a whole name: what comes before and after the word for a secret may deny it.
+/// Returns the kind that a whole name suggests. The words before and after the word for a secret
+/// can exclude it.
 fn judge(name: &[u8]) -> Option<Named> {
     #[rustfmt::skip]
     const NOT_AFTER: &[&str] = &[
@@ -137,7 +140,7 @@ fn judge(name: &[u8]) -> Option<Named> {
         "number", "num", "kwargs", "args", "arg", "flag", "cmd", "command", "query", "lookup", "search", "match",
         "matcher", "filter", "parser", "lexer", "uses", "budget", "price", "cost", "contract", "mgr", "settings",
         "setting", "dto", "spec", "data", "item", "items", "entry", "request", "response",
-        // What is asked of a secret that is there: `password.encode("latin1")`.
+        // Operations on an existing secret: `password.encode("latin1")`.
         "encode", "decode", "split", "replace", "strip", "lstrip", "rstrip", "trim", "starts", "startswith", "ends",
         "endswith", "join", "append", "concat", "includes", "contains", "pop",
     ];
@@ -161,7 +164,7 @@ fn judge(name: &[u8]) -> Option<Named> {
         }
     };
     let after = &words[at + 1..];
-    // `secret_key`, `token_secret` and `password_key`: only the first kind of them is a credential.
+    // Of `secret_key`, `token_secret` and `password_key`, only the first is a credential.
     let denied_after = after.iter().any(|w| NOT_AFTER.contains(&w.as_str()))
         && !(named == Named::Secret && after.first().is_some_and(|w| w == "key") && after.len() == 1);
     let first = if compound(name).is_some() { at.saturating_sub(1) } else { at };

@@ -1,13 +1,14 @@
-//! One secret, one finding: of the rules that saw the same text, the one that knows most about it speaks, and where
-//! that one knows the text to be harmless, nobody does.
+//! Joins matches of several rules for one secret into one finding. Of the rules that match the same
+//! text, the rule with the most knowledge reports it. If that rule knows that the text is harmless,
+//! no rule reports it.
 
 use crate::finding::{Confidence, Severity};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Rules that know a secret by the name it is assigned to.
+/// Rules that identify a secret by the name to which it is assigned.
 const BY_NAME: &[&str] = &["hardcoded-credential", "hardcoded-credential-in-config"];
-/// Rules that know a secret by where it stands.
+/// Rules that identify a secret by its position.
 const BY_PLACE: &[&str] = &[
     "authorization-header",
     "password-argument",
@@ -18,10 +19,10 @@ const BY_PLACE: &[&str] = &[
     "password-on-command-line",
 ];
 
-/// The knowledge of a rule that knows who issues the secrets it finds.
+/// The knowledge of a rule that identifies the issuer of its secrets.
 pub(crate) const ISSUER: u32 = 2;
 
-/// Where a text stands that a rule with the knowledge of its issuer matches and does not report: the number of lines
+/// Position of a text that an issuer-specific rule matches but does not report: the number of lines
 /// before it, and bytes in its line.
 pub(crate) type Spared = (u32, (u32, u32));
 
@@ -37,7 +38,7 @@ pub(crate) struct Claim {
     pub(crate) severity: Severity,
 }
 
-/// Returns how much a rule knows of the secrets it finds: the name they are given, the place, or the issuer.
+/// Returns a rule's knowledge of its secrets: by their name, by their position, or by their issuer.
 pub(crate) fn knowledge(rule: &str) -> u32 {
     match rule {
         id if BY_NAME.contains(&id) => 0,
@@ -46,10 +47,11 @@ pub(crate) fn knowledge(rule: &str) -> u32 {
     }
 }
 
-/// Returns which claims are reported: of those that overlap in a line, the best one.
+/// Returns true for each reported claim: of the claims that overlap in a line, only the best.
 ///
-/// Better is: higher confidence, then a rule that knows the issuer, then the worse severity, then the longer text.
-/// A rule that knows less does not report what is `spared`. Takes n log n steps for n claims.
+/// The order is: higher confidence, then a rule that identifies the issuer, then the higher
+/// severity, then the longer text. A rule with less knowledge does not report texts in `spared`.
+/// Takes n log n steps for n claims.
 pub(crate) fn kept(claims: &[Claim], mut spared: Vec<Spared>) -> Vec<bool> {
     if claims.len() < 2 && spared.is_empty() {
         return vec![true; claims.len()];
@@ -62,7 +64,8 @@ pub(crate) fn kept(claims: &[Claim], mut spared: Vec<Spared>) -> Vec<bool> {
     order.sort_by_key(|i| (claims[*i].line, Reverse(rank(&claims[*i])), *i));
     let mut out = vec![false; claims.len()];
     for line in order.chunk_by(|a, b| claims[*a].line == claims[*b].line) {
-        // What is taken does not overlap, so a claim overlaps at most what starts before its end last.
+        // The taken claims do not overlap, so a claim can overlap only the last one that starts
+        // before its end.
         let mut taken: BTreeMap<u32, u32> = BTreeMap::new();
         for i in line {
             let (start, end) = claims[*i].columns;
@@ -88,7 +91,7 @@ fn joined(spared: &[Spared]) -> Vec<Spared> {
     out
 }
 
-/// Returns true if one of some sorted texts, none of which overlaps another, overlaps a claim.
+/// Returns true if one of several sorted texts, which do not overlap each other, overlaps a claim.
 fn overlaps(texts: &[Spared], claim: &Claim) -> bool {
     let (start, end) = claim.columns;
     let i = texts.partition_point(|(line, (_, e))| (*line, *e) <= (claim.line, start));
@@ -137,7 +140,7 @@ mod tests {
         let spared = vec![(2, (10, 20)), (1, (4, 40)), (2, (60, 70)), (3, (40, 50))];
         assert_eq!(kept(&claims, spared), [false, false, true, true]);
         assert_eq!(kept(&claims, vec![(4, (0, 100))]), [true; 4]);
-        // Every one of many on a line counts.
+        // Every one of many texts on a line counts.
         let many = (0..200).map(|i| (3, (100 + i * 10, 105 + i * 10))).chain([(3, (30, 35))]).collect();
         assert_eq!(kept(&claims, many), [true, true, true, false]);
     }

@@ -1,9 +1,10 @@
-//! Keys that everybody knows: those of emulators, and the examples of vendors' manuals.
+//! Published keys: keys of emulators, and the examples of vendors' manuals.
 //!
-//! Only the whole value is exempt, wherever it is; what is beside it is not. The values are kept as digests, so that
-//! nothing in the sources looks like a key. Sources: the manuals of Azurite and of the Cosmos DB emulator (their
-//! account keys), Stripe (test keys), Hardhat and Anvil (the accounts of their mnemonic), Telegram (bot tokens),
-//! Kubernetes (bootstrap tokens, Secret and encryption configuration) and AWS (access keys, session tokens).
+//! Only the whole value is exempt, in any context, and not the text around it. The values are
+//! stored as digests, so that the sources contain no text with the form of a key. Sources: the
+//! manuals of Azurite and of the Cosmos DB emulator (their account keys), Stripe (test keys),
+//! Hardhat and Anvil (the accounts of their mnemonic), Telegram (bot tokens), Kubernetes (bootstrap
+//! tokens, Secret and encryption configuration) and AWS (access keys, session tokens).
 
 use sha2::Digest as _;
 
@@ -48,10 +49,10 @@ const DIGESTS: &[u64] = &[
     0xf070_994a_8599_4785,
     0xf2d6_ca16_5150_33e5,
 ];
-/// Shorter and longer values are not in the list.
+/// Lengths of the values in the list.
 const LENGTHS: std::ops::RangeInclusive<usize> = 10..=400;
 
-/// Returns true if a value is one that everybody knows.
+/// Returns true if a value is a published key.
 pub(crate) fn is_published(secret: &[u8]) -> bool {
     let secret = secret.strip_prefix(b"0x").unwrap_or(secret);
     let padding = secret.iter().rev().take_while(|b| **b == b'=').count();
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn only_the_whole_value_is_exempt() {
-        // Put together here, so that no key stands in the sources.
+        // The key is joined here, so that the sources do not contain it.
         let known = ["AKIA", "IOSFODNN7", "EXAMPLE"].concat();
         assert!(is_published(known.as_bytes()));
         assert!(!is_published(format!("{known}A").as_bytes()));

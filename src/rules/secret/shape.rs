@@ -1,6 +1,6 @@
-//! Whether text looks made by a generator: measures that need no dictionary.
+//! Measures of whether text seems generated, without a dictionary.
 
-/// Returns the Shannon entropy of the bytes, in bits a byte.
+/// Returns the Shannon entropy of the bytes, in bits for each byte.
 pub(crate) fn entropy(text: &[u8]) -> f32 {
     let mut counts = [0u32; 256];
     for b in text {
@@ -8,7 +8,7 @@ pub(crate) fn entropy(text: &[u8]) -> f32 {
     }
     let n = text.len() as f32;
     let mut sum = 0.0;
-    // Of a short text, most bytes occur once or not at all.
+    // In a short text, most bytes occur once or not at all.
     for b in text {
         let count = std::mem::take(&mut counts[usize::from(*b)]) as f32;
         if count > 1.0 {
@@ -25,7 +25,8 @@ pub(crate) fn is_random(text: &str) -> bool {
     if n < 8 || super::words::is_placeholder(text) {
         return false;
     }
-    // What a generator gives: of 16 hexadecimal digits about 10 differ, of 36 letters and digits about 27.
+    // A generator gives about 10 different characters in 16 hexadecimal digits, and about 27 in 36
+    // letters and digits.
     let hex = bytes.iter().all(u8::is_ascii_hexdigit);
     let wanted = match n {
         ..16 => 2.5,
@@ -72,7 +73,7 @@ fn longest(bytes: &[u8], follows: impl Fn(u8, u8) -> bool) -> usize {
     best
 }
 
-/// Returns the period, up to eight bytes, that the whole text repeats at least three times.
+/// Returns the period of up to eight bytes that repeats at least three times in the whole text.
 pub(crate) fn period(bytes: &[u8]) -> Option<usize> {
     (1..=8).find(|p| bytes.len() >= p * 3 && bytes.iter().zip(&bytes[*p..]).all(|(a, b)| a == b))
 }
@@ -107,8 +108,8 @@ const PAIRS: [&str; 26] = [
     "e",
 ];
 
-/// Returns the share of the text's letters and digits that stand in words: runs of at least three letters
-/// of one case (an initial capital allowed) whose pairs are those of written language.
+/// Returns the share of the text's letters and digits that belong to words: runs of at least three
+/// letters of one case (an initial capital is allowed) whose pairs are those of written language.
 pub(crate) fn wordiness(text: &str) -> f32 {
     let bytes = text.as_bytes();
     let total = bytes.iter().filter(|b| b.is_ascii_alphanumeric()).count();

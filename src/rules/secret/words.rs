@@ -1,11 +1,11 @@
-//! Stand-ins: what people write where a secret will stand, and what names one instead of being one.
+//! Placeholders that people write in place of a secret, and references that name a secret.
 
 use super::shape;
 use aho_corasick::AhoCorasick;
 use std::sync::LazyLock;
 
-/// Parts that only typed examples have, in lower case. Each is at least four characters, so that a random
-/// token of 40 characters holds one of them once in some ten thousand.
+/// Parts that only typed examples have, in lower case. Each has at least four characters, so that
+/// one in some ten thousand random tokens of 40 characters contains one of them.
 #[rustfmt::skip]
 const MARKERS: &[&str] = &[
     "example", "sample", "dummy", "fake", "placehold", "changeme", "change_me", "change-me", "changethis",
@@ -21,8 +21,8 @@ const MARKERS: &[&str] = &[
     "random_string", "random-string", "somelong",
 ];
 
-/// Returns true if a token holds a part that only a typed stand-in has. Not for passwords, which people make of words:
-/// see [`is_sample`].
+/// Returns true if a token contains a part that only a typed placeholder has. Not for passwords,
+/// which people make of words: see [`is_sample`].
 pub(super) fn is_placeholder(text: &str) -> bool {
     let bytes = text.as_bytes();
     let repeats = |b: &u8| b.eq_ignore_ascii_case(&bytes[0]) || *b == b'-';
@@ -30,11 +30,12 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     markers.map(|found| &bytes[found.range()]).any(is_typed) || bytes.len() >= 4 && bytes.iter().all(repeats)
 }
 
-/// Finds all [`MARKERS`] at once, whatever their case. A line full of matches asks for each of them.
+/// Finds all [`MARKERS`] at once, in any case. A line full of matches searches for each of them.
 static MARKER_SEARCH: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(MARKERS).ok());
 
-/// Returns true if a marker was typed. A short one comes by chance; typed, it is of one case.
+/// Returns true if a person typed a marker. A short marker can occur by chance, but a typed one has
+/// a single case.
 fn is_typed(marker: &[u8]) -> bool {
     marker.len() > 5
         || !marker.iter().any(u8::is_ascii_uppercase)
@@ -42,8 +43,8 @@ fn is_typed(marker: &[u8]) -> bool {
         || !marker[1..].iter().any(u8::is_ascii_uppercase)
 }
 
-/// Returns true if text fetches or names a value instead of being it: a variable, a call, a template, an
-/// address, a path, a type, a format.
+/// Returns true if text fetches or names a value instead of containing it: a variable, a call, a
+/// template, an address, a path, a type, a format.
 pub(super) fn is_reference(text: &str) -> bool {
     #[rustfmt::skip]
     const STARTS: &[&str] = &[
@@ -75,7 +76,8 @@ pub(super) fn is_reference(text: &str) -> bool {
         || is_address(text)
 }
 
-/// `parts[1],`, `decode(raw).trim`: a name that an index or a call follows, and no more than a sign behind it.
+/// Returns true for `parts[1],` and `decode(raw).trim`: a name followed by an index or a call, and
+/// at most one punctuation character.
 fn is_access(text: &str) -> bool {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
@@ -90,7 +92,7 @@ fn is_access(text: &str) -> bool {
             .is_some_and(|(_, after)| after.is_empty() || after.starts_with(['.', ',', ';', ')', ']', '[', '(']))
 }
 
-/// `a.b.c`: names joined by dots.
+/// Returns true for names joined by dots: `a.b.c`.
 fn is_dotted(text: &str) -> bool {
     text.contains('.')
         && text.split('.').all(|part| {
@@ -100,7 +102,7 @@ fn is_dotted(text: &str) -> bool {
         && shape::wordiness(text) > 0.45
 }
 
-/// An IP address, a version, a date or time, a mail address, a host with a port.
+/// Returns true for an IP address, a version, a date or time, a mail address, a host with a port.
 fn is_address(text: &str) -> bool {
     let numeric =
         text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b':' | b'-' | b'/' | b'T' | b'Z' | b'+'));
@@ -115,7 +117,7 @@ fn is_address(text: &str) -> bool {
     (numeric && separated) || mail
 }
 
-/// Words that stand for a password when nothing else is left beside them.
+/// Words that are placeholders for a password if the value has no other content.
 #[rustfmt::skip]
 const STAND_INS: &[&str] = &[
     "password", "passwort", "passwd", "passphrase", "passcode", "pass", "pwd", "pw", "secret", "token", "apikey",
@@ -142,7 +144,7 @@ const STAND_INS: &[&str] = &[
     "encrypted", "unittest", "qwertyuiop", "asdfgh", "keyboard", "production", "yourself", "goes", "must", "should",
 ];
 
-/// A word of [`STAND_INS`] in a value; in the order in which they are taken away.
+/// A word of [`STAND_INS`] in a value. The order is that of their removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct StandIn {
     is_short: bool,
@@ -159,8 +161,8 @@ fn stand_ins(text: &[u8]) -> impl Iterator<Item = StandIn> {
     found.map(|m| StandIn { is_short: m.len() < 4, word: m.pattern().as_usize(), from: m.start(), to: m.end() })
 }
 
-/// Returns how many characters are left of a value when stand-in words (also in leet spelling), counts and
-/// years are taken away.
+/// Returns the number of characters of a value that remain after removing placeholder words (also
+/// in leet spelling), counts and years.
 pub(crate) fn substance(value: &str) -> usize {
     let lower: Vec<u8> = value.bytes().map(|b| b.to_ascii_lowercase()).collect();
     let plain: Vec<u8> = lower.iter().map(|b| unleet(*b)).collect();
@@ -168,7 +170,8 @@ pub(crate) fn substance(value: &str) -> usize {
     let mut found: Vec<StandIn> = stand_ins(&lower).chain(stand_ins(&plain)).collect();
     found.sort_unstable();
     for StandIn { is_short, from, to, .. } in found {
-        // A short word counts only where it stands alone: between ends, digits, signs and words already gone.
+        // A short word counts only if it is separate: between ends, digits, punctuation and removed
+        // words.
         let alone = !is_short
             || (from.checked_sub(1).is_none_or(|b| gone[b] || !lower[b].is_ascii_alphabetic())
                 && lower.get(to).is_none_or(|b| gone[to] || !b.is_ascii_alphabetic()));
@@ -195,7 +198,8 @@ pub(crate) fn substance(value: &str) -> usize {
     lower.iter().zip(&gone).filter(|(b, gone)| !**gone && !matches!(b, b'_' | b'-' | b'.' | b'!' | b' ')).count()
 }
 
-/// Returns true if a text is filler as a whole: one or two characters over and over, after a prefix of an issuer too.
+/// Returns true if a whole text is filler: one or two characters repeated, also after a prefix of
+/// an issuer.
 pub(crate) fn is_filler(text: &str) -> bool {
     let bytes = text.as_bytes();
     let end = bytes.len().saturating_sub(bytes.len() / 2);
@@ -205,20 +209,22 @@ pub(crate) fn is_filler(text: &str) -> bool {
     signs.len() <= 2 || shape::period(&bytes[bytes.len() / 4..]).is_some_and(|p| p <= 4)
 }
 
-/// Returns true if a value is a stand-in as a whole: nothing but words for one, and a count.
+/// Returns true if a whole value is a placeholder: only words for one, and a count.
 ///
-/// A word for a stand-in in it is not enough: of `mySecret789` and `Default#2019!` the rest is left.
+/// A word for a placeholder in it does not suffice: `mySecret789` and `Default#2019!` have other
+/// content.
 pub(crate) fn is_stand_in(value: &str) -> bool {
     is_stand_in_word(value) || (substance(value) < 4 && !has_own_part(value))
 }
 
-/// Returns true if a value is one word for a stand-in, also in leet spelling: `p@55w0rd`.
+/// Returns true if a value is one placeholder word, also in leet spelling: `p@55w0rd`.
 fn is_stand_in_word(value: &str) -> bool {
     let plain: Vec<u8> = value.bytes().map(|b| unleet(b.to_ascii_lowercase())).collect();
     STAND_INS.iter().any(|word| word.as_bytes() == plain)
 }
 
-/// Returns true if a value has a number that is not a count (`789`), or a sign and a year (`#2019`) or number (`#77`).
+/// Returns true if a value has a number that is not a count (`789`), or a punctuation character and
+/// a year (`#2019`) or number (`#77`).
 fn has_own_part(value: &str) -> bool {
     let typed = has_typed_sign(value);
     value.split(|c: char| !c.is_ascii_digit()).any(|number| {
@@ -233,7 +239,8 @@ fn has_own_part(value: &str) -> bool {
     })
 }
 
-/// Returns true if a value has a sign that stands for no letter: `#`, or `@` and `$` before a digit.
+/// Returns true if a value has a punctuation character that replaces no letter: `#`, or `@` and `$`
+/// before a digit.
 fn has_typed_sign(value: &str) -> bool {
     let bytes = value.as_bytes();
     bytes.iter().enumerate().any(|(i, b)| match b {
@@ -243,8 +250,8 @@ fn has_typed_sign(value: &str) -> bool {
     })
 }
 
-/// Returns true if a value is what examples give for a password: a stand-in as a whole, a cut value, a request to the
-/// reader, or a word in lower case and a count.
+/// Returns true if a value is typical of a password in examples: a complete placeholder, a
+/// truncated value, a request to the reader, or a word in lower case and a count.
 ///
 /// For reports only: redaction hides the last three.
 pub(super) fn is_sample(value: &str) -> bool {
@@ -258,14 +265,15 @@ pub(super) fn is_sample(value: &str) -> bool {
     is_stand_in(value) || CUT.iter().any(|c| value.contains(c)) || asks_reader(value) || counts()
 }
 
-/// Returns true if a value is words for a stand-in with a number of its own behind them: `changeme-prod-8812`.
+/// Returns true if a value consists of placeholder words with their own number after them:
+/// `changeme-prod-8812`.
 pub(super) fn is_numbered_stand_in(value: &str) -> bool {
     let name = value.trim_end_matches(|c: char| c.is_ascii_digit());
     value.len() - name.len() >= 4 && substance(name) < 4 && has_own_part(value)
 }
 
-/// Returns true if a value is words that ask whoever reads it to put another in its place: `your_password_2`,
-/// `put-password-here`.
+/// Returns true if a value consists of words that request the reader to replace it:
+/// `your_password_2`, `put-password-here`.
 fn asks_reader(value: &str) -> bool {
     const FIRST: [&str; 6] = ["your", "insert", "replace", "enter", "put", "change_me"];
     let lower = value.to_ascii_lowercase();

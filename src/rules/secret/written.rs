@@ -1,22 +1,22 @@
-//! How a quoted value and the name before it are written together: a value that is given, asked for, or one of many.
+//! The form in which a quoted value and its name are written: assigned, requested, or one of many.
 
 use super::Candidate;
 use super::name::split;
 
-/// What the signs around a quoted value say of it.
+/// The form that the characters around a quoted value show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// `name = "value"`, `setName("value")`.
     Given,
     /// `("name", "value")`.
     Pair,
-    /// `("name", "value", "other")`, outside of a call: as likely names as values.
+    /// `("name", "value", "other")`, outside of a call: either names or values.
     Listed,
-    /// `names.get("value")`: the name of what is asked for.
+    /// `names.get("value")`: the name of the requested object.
     Asked,
 }
 
-/// Reads the signs around a quoted value.
+/// Returns the form that the characters around a quoted value show.
 pub(super) fn form(c: &Candidate<'_>) -> Form {
     let Some((before, quote)) = before_quote(c.head()) else { return Form::Given };
     if let Some(callee) = before.strip_suffix(b"(") {
@@ -24,12 +24,13 @@ pub(super) fn form(c: &Candidate<'_>) -> Form {
     }
     let Some(first) = before.strip_suffix(b",").map(<[u8]>::trim_ascii_end) else { return Form::Given };
     let Some(opened) = before_string(first) else { return Form::Given };
-    // More strings, before or behind.
+    // More strings before or after it.
     let behind = c.tail().strip_prefix(&[quote][..]).unwrap_or(c.tail()).trim_ascii_start();
     let goes_on = behind.strip_prefix(b",").map(<[u8]>::trim_ascii);
     let next_is_string = goes_on.is_some_and(|n| matches!(n.first(), Some(b'"' | b'\'' | b'`')));
     let listed = match opened.last() {
-        // The line goes on from another: of many, unless the pair ends there.
+        // The line continues from another one: the string is one of many, unless the pair ends
+        // there.
         None => goes_on.is_some(),
         Some(b',') => !in_call(opened),
         Some(b'[' | b'{' | b'(') => next_is_string && !in_call(opened),
@@ -38,8 +39,8 @@ pub(super) fn form(c: &Candidate<'_>) -> Form {
     if listed { Form::Listed } else { Form::Pair }
 }
 
-/// Returns what stands before the quote that opens the value, and the quote. A prefix (`b"…"`, `@"…"`) and an
-/// escape (`\\"…\\"`) belong to it.
+/// Returns the text before the quote that opens the value, and the quote. A prefix (`b"…"`, `@"…"`)
+/// and an escape (`\\"…\\"`) belong to the quote.
 fn before_quote(head: &[u8]) -> Option<(&[u8], u8)> {
     let (quote, rest) = head.split_last()?;
     let rest = rest.strip_suffix(b"\\").unwrap_or(rest);
@@ -47,14 +48,16 @@ fn before_quote(head: &[u8]) -> Option<(&[u8], u8)> {
     Some((rest[..cut].trim_ascii_end(), *quote))
 }
 
-/// Returns what stands before the string that a text ends with; `None`: it ends with something else.
+/// Returns the text before the string at the end of a text. `None`: the text does not end with a
+/// string.
 fn before_string(text: &[u8]) -> Option<&[u8]> {
     let (quote, rest) = text.split_last().filter(|(q, _)| matches!(q, b'"' | b'\'' | b'`'))?;
     let open = memchr::memrchr(*quote, rest)?;
     Some(rest[..open].trim_ascii_end())
 }
 
-/// Returns true if a text ends within the arguments of a call: the innermost bracket that is open follows a name.
+/// Returns true if a text ends within the arguments of a call: a name precedes the innermost open
+/// bracket.
 fn in_call(text: &[u8]) -> bool {
     let mut depth = 0usize;
     for (i, b) in text.iter().enumerate().rev().take(160) {
@@ -69,7 +72,7 @@ fn in_call(text: &[u8]) -> bool {
     false
 }
 
-/// Returns true if a function of that name takes the name of what it returns: `secrets.Get`, `getEnv`.
+/// Returns true if a function with this name takes the name of its result: `secrets.Get`, `getEnv`.
 fn asks(callee: &[u8]) -> bool {
     #[rustfmt::skip]
     const VERBS: &[&str] = &[

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// Keys of a document with samples.
 const SAMPLE_KEYS: &[&str] = &["id", "valid", "invalid"];
-/// Keys of `metadata` that this program reads. Others are the team's own.
+/// Keys of `metadata` that this program reads. Teams may use others.
 const CATEGORY: &str = "category";
 const SEVERITY: &str = "severity";
 const CONFIDENCE: &str = "confidence";
@@ -49,7 +49,8 @@ struct Reader<'a> {
     problems: Vec<Problem>,
 }
 
-/// Parses a file. Returns the rules that compile; for the others, their problems. A rule with `severity: off` is left out.
+/// Parses a file. Returns the rules that compile, and the problems of the others. A rule with
+/// `severity: off` is left out.
 pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<(Written, StructuralRule)>, Vec<Problem>) {
     let mut reader = Reader { name, rules: Vec::new(), off: Vec::new(), samples: Vec::new(), problems: Vec::new() };
     for document in documents(content.strip_prefix('\u{feff}').unwrap_or(content)) {
@@ -167,7 +168,8 @@ impl Reader<'_> {
     fn join(&mut self) {
         for samples in std::mem::take(&mut self.samples) {
             let Some((rule, of)) = self.rules.iter_mut().find(|(rule, _)| rule.rule.id == samples.id) else {
-                // A rule that has a problem, or a document that cannot be read, has its own line in the error.
+                // A rule with a problem, or a document that cannot be read, has its own line in the
+                // error.
                 if !self.off.contains(&samples.id) && !self.problems.iter().any(|p| p.may_be_about(&samples.id)) {
                     let text = "has samples and no rule in this file".to_owned();
                     self.problem(samples.line, Some(&samples.id), text);
@@ -239,7 +241,7 @@ fn written(
     serde_json::from_value(fields).map_err(|e| ("id", e.to_string()))
 }
 
-/// Returns the parts of a rule that decide what it matches, as JSON: two versions of a rule are compared by it.
+/// Returns the parts of a rule that decide its matches, as JSON, to compare two versions of a rule.
 fn condition(value: &Value) -> String {
     let parts = ["language", "rule", "constraints", "utils", "transform"];
     let parts = parts.map(|key| value.get(key).map(|part| (key.to_owned(), part.clone())));

@@ -15,7 +15,7 @@ pub(in crate::rules) struct TreeLanguage(&'static Names);
 /// The names of a language.
 #[derive(Debug, PartialEq, Eq)]
 struct Names {
-    /// The names in rule files, in lower case. The names are those of ast-grep
+    /// The names in rule files, in lower case. They are the names of ast-grep
     /// (<https://ast-grep.github.io/reference/languages.html>).
     aliases: &'static [&'static str],
     /// Extensions of files; the grammar is that of the first one.

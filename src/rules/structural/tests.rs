@@ -1,4 +1,4 @@
-//! Structural rules: what they match, which matches are findings, and which files are invalid.
+//! Tests of structural rules: their matches, the matches that are findings, and invalid files.
 
 use super::{MAX_WORK, Parsed, StructuralRule, Work};
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, patch};

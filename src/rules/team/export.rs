@@ -12,8 +12,8 @@ const PREFIX: &str = "team-";
 /// Longest ID that leaves room for the prefix within the limit of 64 bytes.
 const ID_MAX: usize = 64 - PREFIX.len();
 
-/// Returns the built-in rule of that index as the text of a rule file; `None` if a team rule cannot express it because
-/// code of the program decides what it matches.
+/// Returns the built-in rule with an index as the text of a rule file. `None`: a team rule cannot
+/// express it, because its matcher is code.
 pub(in crate::rules) fn of_built_in(index: usize) -> Option<String> {
     let rule = catalog::RULES.get(index).filter(|r| r.matcher == Matcher::Pattern)?;
     let mut out = format!("# Copy of the built-in rule {}. A team rule needs an id of its own.\n", rule.id);
@@ -215,7 +215,8 @@ mod tests {
                 continue;
             };
             let team = Team::parse(&[("a.toml".to_owned(), text.clone())]).unwrap();
-            // The words that a line needs follow from the pattern; for rules of teams they are not derived.
+            // The words that a line needs follow from the pattern. They are not derived for team
+            // rules.
             let copy = Rule { id: rule.id.clone(), needs: rule.needs, ..team.rules[0].clone() };
             assert_eq!(format!("{copy:?}"), format!("{rule:?}"), "{text}");
             assert!(!team.written[0].rule.literals.is_empty(), "{text}");

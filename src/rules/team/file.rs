@@ -9,7 +9,7 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-/// The most problems that an error lists.
+/// Problems that an error lists, at most.
 const LISTED: usize = 50;
 
 /// A key of a rule or of a sample.
@@ -109,7 +109,7 @@ impl Problem {
         self.line
     }
 
-    /// Makes one usage error of all problems, which it lists in the given order.
+    /// Returns one usage error that lists all problems in the given order.
     pub(in crate::rules) fn error(problems: &[Self]) -> Error {
         let error = match problems {
             [one] => Error::usage(one.to_string()),

@@ -7,17 +7,17 @@ use super::{
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A pattern, written in Rust.
+/// A pattern as Rust source.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Written {
-    /// The last word of its path: tables are sorted by it.
+    /// Last word of its path. Tables are sorted by it.
     last: String,
     text: String,
-    /// The index of the type that it gives.
+    /// Index of the type of the value that it returns.
     ty: Option<usize>,
 }
 
-/// What gives values a type.
+/// Names, handlers and patterns that show that a value has a type.
 #[derive(Default)]
 struct Makers<'f> {
     /// Conventional names of variables.
@@ -28,7 +28,7 @@ struct Makers<'f> {
     patterns: Vec<usize>,
 }
 
-/// Writes the table of a file as a Rust value.
+/// Returns the table of a file as a Rust value.
 pub(crate) fn table(name: &str, file: &File) -> String {
     let mut patterns: Vec<Written> = Vec::new();
     let mut out = String::new();
@@ -80,7 +80,8 @@ fn pattern(patterns: &mut Vec<Written>, text: &str, role: &str, i: usize, is_wri
     patterns.push(Written { last: last.to_owned(), text: item, ty });
 }
 
-/// Returns what gives values each type, sorted by the type. `patterns`: as they are written.
+/// Returns the makers of each type, sorted by the type. `patterns`: in the order of the written
+/// table.
 fn makers<'f>(file: &'f File, patterns: &[Written]) -> BTreeMap<&'f str, Makers<'f>> {
     let mut out: BTreeMap<&str, Makers<'_>> = BTreeMap::new();
     for ty in &file.types {
@@ -178,7 +179,7 @@ fn condition(c: &Condition) -> String {
     )
 }
 
-/// Returns the words that a constant is compared by.
+/// Returns the words that a constant is compared with.
 fn constant(v: &toml::Value) -> String {
     match v {
         toml::Value::String(s) => s.clone(),
@@ -339,7 +340,7 @@ pub(crate) const FILES: [(&str, &str); 8] = [
     ("c", "C"),
 ];
 
-/// Reads and checks all files in a folder and writes their tables.
+/// Reads and checks all files in a folder and returns their tables as Rust source.
 pub(crate) fn tables(folder: &str) -> Result<String, Vec<String>> {
     let mut out = String::new();
     let mut wrong = Vec::new();

@@ -1,9 +1,11 @@
-//! Texts of an entry of the tables that replace those of its rule in the finding, and its highest severity.
+//! Texts of a table entry that replace the texts of its rule in the finding, and the highest
+//! severity of the finding.
 
-/// Words of rules whose own texts fit none of their calls: each call has a title, a message and a suggestion.
+/// Words of rules whose own texts fit none of their calls: each call must have a title, a message
+/// and a suggestion.
 const GENERIC: [&str; 1] = ["correctness"];
 
-/// Severities that an entry can have in place of a higher one of its rule.
+/// Severities that can replace the higher severity of the rule.
 const LOWER: [&str; 3] = ["major", "minor", "suggestion"];
 
 /// The texts of a sink or call.
@@ -19,7 +21,7 @@ pub(super) struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// Returns what is wrong with the texts and the severity.
+    /// Returns the errors in the texts and the severity.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut out = Vec::new();
         let name = self.name.map_or("", String::as_str);
@@ -44,7 +46,7 @@ impl Texts<'_> {
         out
     }
 
-    /// Writes the texts as a Rust value.
+    /// Returns the texts as a Rust value.
     pub(super) fn written(&self) -> String {
         let severity = match self.severity {
             None => "None",

@@ -1,8 +1,8 @@
 //! The shape of C and C++ files.
 //!
-//! `c/memory.rs` recognises errors with memory that the text of one function shows: a pointer that is used after
-//! `free`, an index behind the end of an array, a size of the wrong thing. They become calls of names that start with
-//! two underscores; the table has rules for these names.
+//! `c/memory.rs` recognises memory errors that the text of one function shows: a pointer that is
+//! used after `free`, an index past the end of an array, the size of the wrong object. They become
+//! calls of names that start with two underscores; the table has rules for these names.
 
 mod memory;
 mod value;
@@ -256,7 +256,7 @@ impl<'n, 't> C<'_, 't> {
         text.contains('.') || text.contains('"')
     }
 
-    /// `std::ifstream in(path)`: a call of the type.
+    /// Lowers `std::ifstream in(path)` to a call of the type.
     fn construction(&mut self, node: Node<'n>, list: Node<'n>) -> ExprId {
         let path = field(node, "type").map(|t| self.l.text(t).replace("::", ".")).unwrap_or_default();
         let args = children(list).into_iter().map(|n| self.expr(n)).collect();

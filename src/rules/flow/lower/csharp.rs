@@ -22,7 +22,8 @@ struct CSharp<'l, 't> {
     fresh: u32,
     /// The file belongs to a web page, so that labels and literals are HTML.
     is_web: bool,
-    /// Entity Framework 6, whose `SqlQuery` takes an interpolated text as it is.
+    /// True if the file uses Entity Framework 6, whose `SqlQuery` takes an interpolated text
+    /// literally.
     is_old_entity: bool,
 }
 
@@ -35,7 +36,7 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
     c.body(root)
 }
 
-/// Parts of a type, a namespace or a block that only hold others.
+/// Nodes that only contain other parts of a type, a namespace or a block.
 const TRANSPARENT: [&str; 14] = [
     "compilation_unit",
     "namespace_declaration",
@@ -234,7 +235,7 @@ impl<'n> CSharp<'_, '_> {
         StmtKind::Switch { subject, cases, falls_through: true }
     }
 
-    /// The constants of `"a" or "b"`.
+    /// Adds the constants of `"a" or "b"` as tests.
     fn alternatives(&mut self, node: Node<'n>, tests: &mut Vec<ExprId>) {
         for n in children(node) {
             match n.kind() {
@@ -291,7 +292,7 @@ impl<'n> CSharp<'_, '_> {
             match s.kind {
                 StmtKind::Function(id) => {
                     class.methods.push(id);
-                    // Only a controller's methods are actions, whatever they return.
+                    // Only methods of a controller are actions, regardless of their return types.
                     if let Some(f) = self.l.module.functions.get_mut(id.0 as usize)
                         && !is_handler
                     {
@@ -372,7 +373,7 @@ impl<'n> CSharp<'_, '_> {
         let name = field(node, "name").map(|n| self.l.sym_of(n));
         let ty = field(node, "returns").or_else(|| field(node, "type")).and_then(|t| self.type_name(t));
         let is_hidden = ["private", "protected", "internal"].iter().any(|w| self.has_modifier(node, w));
-        // What returns nothing is an action only if the framework can call it.
+        // A method that returns nothing is an action only if the framework can call it.
         let ty = ty.filter(|t| !is_hidden || !matches!(self.l.module.word(*t), "void" | "Task"));
         let params = field(node, "parameters").map(|p| self.parameters(p)).unwrap_or_default();
         let mut body = self.harmless(node, &params);
@@ -401,7 +402,8 @@ impl<'n> CSharp<'_, '_> {
         self.l.module.add_function(function)
     }
 
-    /// Returns statements that end the data of parameters that are numbers or services of the framework.
+    /// Returns statements that remove the data of parameters that are numbers or services of the
+    /// framework.
     fn harmless(&mut self, node: Node<'n>, params: &[Param]) -> Block {
         let mut out = Vec::new();
         for p in params {
@@ -488,7 +490,7 @@ impl<'n> CSharp<'_, '_> {
     }
 }
 
-/// The arguments of `: base(x)`.
+/// Lowers the arguments of `: base(x)`.
 fn out_of_initializer<'n>(c: &mut CSharp<'_, '_>, node: Node<'n>, out: &mut Block) {
     for list in children(node) {
         for a in children(list) {

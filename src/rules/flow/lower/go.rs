@@ -59,7 +59,7 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
 }
 
 impl Go<'_, '_> {
-    /// Notes what the file declares.
+    /// Collects the declarations of the file.
     fn collect(&mut self, node: Node<'_>) {
         match node.kind() {
             "function_declaration" | "method_declaration" => {
@@ -77,7 +77,7 @@ impl Go<'_, '_> {
         }
     }
 
-    /// Notes a struct.
+    /// Collects a struct.
     fn collect_type(&mut self, spec: Node<'_>) {
         let (Some(name), Some(ty)) = (field(spec, "name"), field(spec, "type")) else { return };
         let name = self.l.text(name).to_owned();
@@ -374,7 +374,7 @@ impl Go<'_, '_> {
                 let mut value = self.expr(*value);
                 let target = self.expr(*target);
                 if is_error {
-                    // The text of an error is not followed.
+                    // Data is not followed into an error.
                     out.push(stmt(node, StmtKind::Expr(value)));
                     value = self.l.unknown(node, Vec::new());
                 }
@@ -594,7 +594,7 @@ impl Go<'_, '_> {
         out.push(stmt(node, StmtKind::Return(value)));
     }
 
-    /// One value, or a list of them.
+    /// Returns one value, or a list of them.
     fn list(&mut self, node: Node<'_>, values: Vec<ExprId>) -> ExprId {
         match values.as_slice() {
             [one] => *one,
@@ -774,7 +774,7 @@ impl Go<'_, '_> {
     }
 }
 
-/// An item without a key.
+/// Returns an item without a key.
 fn item(value: ExprId) -> Item {
     Item { key: None, value, is_spread: false }
 }

@@ -82,7 +82,7 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     }
 }
 
-/// Adds what a call changes of its receiver.
+/// Adds the change that a call makes to its receiver.
 fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let (Some(of), Some(name), Some(args)) = (field(node, "object"), field(node, "name"), field(node, "arguments"))
     else {
@@ -96,7 +96,7 @@ fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     }
 }
 
-/// Lowers the children as statements of the block around.
+/// Lowers the children as statements of the enclosing block.
 fn inner(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     for n in children(node) {
         statement(l, n, out);
@@ -138,7 +138,7 @@ fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
     let text = l.text(node);
     let text = text.split(['<', '[']).next().unwrap_or_default().trim();
     let text = text.rsplit([' ', '\n']).next().unwrap_or_default();
-    // `byte[]` is data, and no number.
+    // `byte[]` is data, and not a number.
     let is_data = node.kind() == "array_type" && matches!(text, "byte" | "char");
     (!text.is_empty() && text != "var" && !is_data).then(|| l.sym(text))
 }
@@ -160,7 +160,7 @@ fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let target = l.name(name);
     let mut body = body_of(l, node, "body");
     if ty.is_some() {
-        // Only for the type of the variable; the loop gives it its value.
+        // This declares only the type of the variable. The loop assigns its value.
         body.insert(0, stmt(name, StmtKind::Declare { target, ty, value: Some(target) }));
     }
     out.push(stmt(node, StmtKind::Each { target, key: None, iterable, body }));
@@ -206,7 +206,7 @@ fn choice(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Match { subject, arms })
 }
 
-/// Lowers what a case yields: an expression, or a block that ends with `yield`.
+/// Lowers the value of a case: an expression, or a block that ends with `yield`.
 fn arm(l: &mut Lower<'_>, part: Node<'_>, rest: &[Node<'_>]) -> ExprId {
     if let [one] = rest
         && one.kind() == "expression_statement"
@@ -306,8 +306,8 @@ fn function(l: &mut Lower<'_>, node: Node<'_>, around: &[Mark]) -> FunctionId {
     l.module.add_function(function)
 }
 
-/// Adds calls to methods that accept every certificate or every host name: `checkServerTrusted` with an empty body,
-/// and `verify` that only returns `true`. The table has these calls.
+/// Adds calls to methods that accept every certificate or every host name: `checkServerTrusted`
+/// with an empty body, and a `verify` that only returns `true`. The table has these calls.
 fn trust_all(l: &mut Lower<'_>, node: Node<'_>, params: &[Param], block: Node<'_>, body: &mut Block) {
     let Some(name) = field(node, "name") else { return };
     let statements = children(block);
@@ -576,7 +576,7 @@ fn is_append(l: &Lower<'_>, node: Node<'_>) -> bool {
     node.kind() == "method_invocation" && field(node, "name").is_some_and(|n| l.text(n) == "append")
 }
 
-/// Lowers `b.append(x).append(y)` to one call with all arguments, since each of them changes `b`.
+/// Lowers `b.append(x).append(y)` to one call with all arguments, because each call changes `b`.
 fn appended(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let mut calls = Vec::new();
     let mut at = node;
@@ -594,8 +594,8 @@ fn appended(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Call { callee, args })
 }
 
-/// Lowers calls whose result is known from their text: a property with a default is the default, and a value of an enum
-/// is one of few texts.
+/// Lowers calls whose result is known from their text: a property with a default becomes the
+/// default, and a value of an enum is one of a few texts.
 fn special(l: &mut Lower<'_>, node: Node<'_>, class: Option<&str>, method: &str, args: &[Arg]) -> Option<ExprId> {
     match args {
         [_, default] if method == "getProperty" && class != Some("System") => {
@@ -687,7 +687,7 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let text = field(node, "operator").map(|o| l.text(o)).unwrap_or_default();
     let op = operator(text);
     let mut left: Option<ExprId> = None;
-    // The innermost first, so that a long chain is not deep.
+    // The innermost operands come first, so that a long chain is not deep.
     for part in l.chain(node, "binary_expression", text) {
         let right = expr(l, part);
         left = Some(match left {

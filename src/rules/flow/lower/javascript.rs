@@ -23,7 +23,7 @@ fn body(l: &mut Lower<'_>, node: Node<'_>) -> Block {
     block(l, &children(node), statement)
 }
 
-/// Lowers a block, or one statement that takes its place.
+/// Lowers a block, or the single statement in its place.
 fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> Block {
     let mut out = Vec::new();
     if let Some(n) = field(node, name) {
@@ -97,7 +97,7 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     out.push(stmt(node, kind));
 }
 
-/// Lowers a field as an expression. Not there: unknown.
+/// Lowers a field as an expression. A missing field becomes an unknown value.
 fn field_expr(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> ExprId {
     match field(node, name) {
         Some(n) => expr(l, n),
@@ -132,7 +132,7 @@ fn declarations(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     }
 }
 
-/// Lowers a value that gets a name: a function literal takes the name.
+/// Lowers a value that is assigned to a name. A function literal takes the name.
 fn named_value(l: &mut Lower<'_>, value: Node<'_>, target: Node<'_>) -> ExprId {
     if !function::is_literal(value) {
         let id = expr(l, value);
@@ -210,7 +210,7 @@ fn attempt(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     StmtKind::Try { body, catches, finally: body_of(l, node, "finalizer") }
 }
 
-/// An enumeration is an object of constants.
+/// Lowers an enumeration to an object of constants.
 fn enumeration(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let (Some(name), Some(body)) = (field(node, "name"), field(node, "body")) else { return };
     let mut items = Vec::new();
@@ -265,7 +265,7 @@ fn import_names(l: &mut Lower<'_>, node: Node<'_>, path: &str) {
     }
 }
 
-/// `import fs = require("fs")` of TypeScript.
+/// Lowers `import fs = require("fs")` of TypeScript.
 fn import_require(l: &mut Lower<'_>, clause: Node<'_>) {
     let (Some(name), Some(source)) = (child(clause, "identifier"), field(clause, "source")) else { return };
     let path = l.text(source).trim_matches(['"', '\'']).to_owned();

@@ -39,7 +39,7 @@ fn declarations(l: &mut Lower<'_>, nodes: &[Node<'_>], out: &mut Block) {
     }
 }
 
-/// Takes the annotations of an expression that consists of annotations only.
+/// Collects the annotations of an expression that consists of annotations only.
 fn loose(l: &mut Lower<'_>, node: Node<'_>, out: &mut Vec<Mark>) -> bool {
     let mut at = node;
     let mut found = Vec::new();
@@ -139,7 +139,7 @@ fn condition(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     }
 }
 
-/// Returns what an `if` runs when its test is true, and when it is false.
+/// Returns the branches of an `if`: for a true test, and for a false one.
 fn branches<'n>(node: Node<'n>) -> (Option<Node<'n>>, Option<Node<'n>>) {
     let test = field(node, "condition");
     let mut rest = children(node).into_iter().filter(|n| Some(*n) != test);
@@ -248,7 +248,7 @@ fn subject(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
     }
 }
 
-/// Lowers the tests of a branch. `else`: empty.
+/// Lowers the tests of a branch. `else` has none.
 fn tests(l: &mut Lower<'_>, entry: Node<'_>) -> Vec<ExprId> {
     let mut out = Vec::new();
     for n in fields(entry, "condition") {
@@ -265,7 +265,7 @@ fn tests(l: &mut Lower<'_>, entry: Node<'_>) -> Vec<ExprId> {
     out
 }
 
-/// Returns what a branch of `when` runs.
+/// Returns the body of a branch of `when`.
 fn entry_body<'n>(entry: Node<'n>) -> Option<Node<'n>> {
     let tests = fields(entry, "condition");
     children(entry).into_iter().rfind(|n| !tests.contains(n))
@@ -331,7 +331,7 @@ fn choice(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Match { subject, arms })
 }
 
-/// Lowers a branch that has a value: an expression, or a block whose last expression is it.
+/// Lowers a branch that has a value: an expression, or a block whose last expression is the value.
 fn branch(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if node.kind() != "block" {
         return expr(l, node);
@@ -373,7 +373,7 @@ fn attempt(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     StmtKind::Try { body: main, catches, finally }
 }
 
-/// Lowers `try` with a value: the value of the block, or that of a `catch`.
+/// Lowers `try` with a value: the value of the block, or the value of a `catch`.
 fn attempt_value(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let mut values = Vec::new();
     for part in children(node) {
@@ -437,7 +437,7 @@ fn is_postfix(node: Node<'_>) -> bool {
     matches!(node.kind(), "navigation_expression" | "call_expression" | "index_expression")
 }
 
-/// Returns true if the node is what a call, member or index is of.
+/// Returns true if the node is the object of a call, member or index.
 fn is_first_of_postfix(node: Node<'_>) -> bool {
     node.parent().is_some_and(|p| is_postfix(p) && children(p).first() == Some(&node))
 }
@@ -579,7 +579,7 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return call;
     }
     let mut left: Option<ExprId> = None;
-    // The innermost first, so that a long chain is not deep.
+    // The innermost operands come first, so that a long chain is not deep.
     for part in l.chain(node, "binary_expression", text) {
         let right = expr(l, part);
         left = Some(match left {

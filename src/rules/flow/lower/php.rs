@@ -12,11 +12,11 @@ use super::super::shape::{Arm, Block, Case, Catch, ExprId, ExprKind, Item, Op, S
 use super::{Lower, children, field, fields, has_token, integer, plain, stmt, unescape};
 use tree_sitter::Node;
 
-/// The word that marks a file that sends a content type. No name in a file has a space.
+/// A word that marks a file that sends a content type. A name in a file cannot have a space.
 const CONTENT_TYPE: &str = "content type";
-/// The word that marks a file with one class at most.
+/// A word that marks a file with at most one class.
 const ONE_CLASS: &str = "one class";
-/// Bytes of a function in which a content type is searched.
+/// Bytes of a function that are searched for a content type, at most.
 const MOST_BYTES: usize = 50_000;
 
 /// Lowers a file.
@@ -138,7 +138,8 @@ fn is_echo(l: &Lower<'_>, node: Node<'_>) -> bool {
         .is_some_and(|n| matches!(n.kind(), "php_tag" | "text_interpolation") && l.text(n).trim_end().ends_with("<?="))
 }
 
-/// Returns true if the function around, or the file outside functions, sends a content type that is not HTML.
+/// Returns true if the enclosing function, or the file outside functions, sends a content type that
+/// is not HTML.
 fn is_plain_output(l: &Lower<'_>, node: Node<'_>) -> bool {
     if l.module.find(CONTENT_TYPE).is_none() {
         return false;
@@ -187,7 +188,7 @@ fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     }
 }
 
-/// The expressions of `a, b`.
+/// Returns the expressions of `a, b`.
 fn sequence(node: Node<'_>) -> Vec<Node<'_>> {
     if node.kind() == "sequence_expression" {
         children(node).into_iter().flat_map(sequence).collect()
@@ -204,7 +205,7 @@ fn choice(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     out.push(stmt(node, StmtKind::If { test, then, otherwise }));
 }
 
-/// `elseif` and `else` after each other.
+/// Lowers consecutive `elseif` and `else` branches.
 fn alternatives(l: &mut Lower<'_>, nodes: &[Node<'_>]) -> Block {
     let Some((first, rest)) = nodes.split_first() else { return Block::new() };
     if first.kind() != "else_if_clause" {
@@ -424,7 +425,7 @@ fn expr_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     }
 }
 
-/// A word with an expression after it, as a call.
+/// Lowers a word with an expression after it, as a call.
 fn word(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> ExprId {
     let args = children(node).into_iter().map(|n| expr(l, n)).collect();
     l.call(node, name, args)
@@ -450,7 +451,7 @@ fn quoted(text: &str) -> String {
 fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let mut items = Vec::new();
     if node.kind() == "list_literal" {
-        // `list('a' => $x, $y)`: a key and its target are children after each other, with `=>` between them.
+        // In `list('a' => $x, $y)`, a key, `=>` and a target are consecutive children.
         let mut cursor = node.walk();
         let mut key = None;
         let mut before = None;
@@ -474,7 +475,7 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         match parts.as_slice() {
             [key, value] => {
                 let key = match key.kind() {
-                    // A constant such as `CURLOPT_URL` is its name.
+                    // A constant such as `CURLOPT_URL` is represented by its name.
                     "name" => {
                         let name = l.text(*key);
                         l.constant(*key, name)
@@ -499,7 +500,7 @@ fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     }
     let of = expr(l, *of);
     let key = match parts.get(1) {
-        // "$row[name]" inside a text
+        // `"$row[name]"` inside a text.
         Some(key) if key.kind() == "name" => {
             let text = l.text(*key);
             l.constant(*key, text)
@@ -572,7 +573,7 @@ fn is_input(l: &Lower<'_>, node: Node<'_>) -> bool {
         && field(node, "name").is_some_and(|n| !OWN.contains(&l.text(n)))
 }
 
-/// `Class::NAME` and `Class::class`.
+/// Lowers `Class::NAME` and `Class::class`.
 fn constant_of_class(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let parts = children(node);
     let (Some(of), Some(name)) = (parts.first(), parts.get(1)) else { return l.unknown(node, Vec::new()) };
@@ -636,13 +637,13 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Binary { op, left, right })
 }
 
-/// Returns true if a side of a comparison is a call that makes a digest.
+/// Returns true if a side of a comparison is a call that computes a digest.
 fn is_digest(l: &Lower<'_>, node: Node<'_>, side: &str) -> bool {
     let function = field(node, side).and_then(|n| field(n, "function"));
     function.is_some_and(|f| matches!(l.text(f), "md5" | "sha1" | "hash" | "hash_hmac" | "crypt"))
 }
 
-/// `strpos($path, '..') !== false` is `str_contains($path, '..')`.
+/// Lowers `strpos($path, '..') !== false` to `str_contains($path, '..')`.
 fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<ExprId> {
     let call = field(node, "left").filter(|c| c.kind() == "function_call_expression")?;
     let is_search =
@@ -661,7 +662,8 @@ fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<Ex
     Some(if operator.starts_with('!') { found } else { l.expr(node, ExprKind::Not(found)) })
 }
 
-/// A comparison of a digest: a call of `loose_equal` or `strict_equal` before it, which structural entries see.
+/// Lowers the comparison of a digest: a call of `loose_equal` or `strict_equal` precedes it, which
+/// structural entries match.
 fn compared(l: &mut Lower<'_>, node: Node<'_>, operator: &str, sides: (ExprId, ExprId)) -> Option<ExprId> {
     let (op, name) = match operator {
         "==" => (Op::Equal, "loose_equal"),

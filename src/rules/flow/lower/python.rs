@@ -83,7 +83,7 @@ fn import(l: &mut Lower<'_>, node: Node<'_>) {
                 l.import(alias.as_deref().unwrap_or(&path), &full);
             }
             (None, Some(alias)) => l.import(&alias, &path),
-            // `import a.b` binds `a`.
+            // `import a.b` declares `a`.
             (None, None) => {
                 let first = path.split('.').next().unwrap_or_default().to_owned();
                 l.import(&first, &first);
@@ -289,7 +289,7 @@ fn class(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> StmtKind {
     StmtKind::Class(l.module.add_class(class))
 }
 
-/// Takes `self` out of the parameters.
+/// Removes `self` from the parameters.
 fn method(l: &mut Lower<'_>, id: FunctionId, class: &mut Class) {
     class.methods.push(id);
     let Some(f) = l.module.functions.get_mut(id.0 as usize) else { return };
@@ -505,7 +505,7 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if op != Op::Add {
         return two(l, node, op);
     }
-    // The innermost first, so that a long chain does not nest deeply.
+    // The innermost operands come first, so that a long chain does not nest deeply.
     let parts = l.chain(node, "binary_operator", "+");
     let mut left: Option<ExprId> = None;
     for part in parts {
@@ -533,7 +533,7 @@ fn comparison(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         let (left, right) = (expr(l, *left), expr(l, *right));
         return l.expr(node, ExprKind::Binary { op, left, right });
     }
-    // `a < b < c`: a truth value.
+    // The result of `a < b < c` is a truth value.
     for n in operands {
         expr(l, n);
     }

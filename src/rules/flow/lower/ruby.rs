@@ -1,8 +1,9 @@
 //! The shape of Ruby files.
 //!
-//! `::` is a member. A bare word that is not a local variable and that the file defines as a method is a call.
-//! `ruby/idiom.rs` recognises idioms in the text (a secret made from `rand`, privileged attributes in `permit`). An idiom
-//! becomes a call of a name that starts with two underscores; the table has rules for these names.
+//! `::` is a member. A bare word that is not a local variable and that the file defines as a method
+//! is a call. `ruby/idiom.rs` recognises idioms in the text (a secret from `rand`, privileged
+//! attributes in `permit`). An idiom becomes a call of a name that starts with two underscores; the
+//! table has rules for these names.
 
 mod idiom;
 mod value;
@@ -19,7 +20,7 @@ struct Ruby<'l, 't, 'n> {
     l: &'l mut Lower<'t>,
     /// Names of methods that the file defines.
     methods: HashSet<String>,
-    /// Bodies of heredocs by the first byte of their beginning.
+    /// Bodies of heredocs by the first byte of their opening.
     heredocs: HashMap<usize, Node<'n>>,
     /// Methods of the class that is being lowered.
     members: Vec<FunctionId>,
@@ -44,7 +45,8 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
 }
 
 impl<'n> Ruby<'_, '_, 'n> {
-    /// Collects the names of methods and pairs the beginnings and bodies of heredocs, which are in the same order.
+    /// Collects the names of methods, and pairs the openings of heredocs with their bodies, which
+    /// have the same order.
     fn collect(&mut self, root: Node<'n>) {
         let (mut begins, mut bodies) = (Vec::new(), Vec::new());
         let mut cursor = root.walk();
@@ -169,7 +171,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         matches!(name, "raise" | "fail" | "abort" | "exit" | "exit!" | "halt" | "not_found" | "throw" | "error!")
     }
 
-    /// `a and return`, `a or raise "…"`, `a && b`: a branch.
+    /// Lowers `a and return`, `a or raise "…"` and `a && b` to a branch.
     fn short_circuit(&mut self, node: Node<'n>, out: &mut Block) {
         let operator = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
         let parts = (field(node, "left"), field(node, "right"));
@@ -192,7 +194,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         out.push(stmt(node, StmtKind::If { test, then, otherwise: Vec::new() }));
     }
 
-    /// The argument of `return`, `next` or `break`.
+    /// Returns the argument of `return`, `next` or `break`.
     fn argument_of(&mut self, node: Node<'n>) -> Option<ExprId> {
         let list = children(node).first().copied()?;
         let parts = children(list);
@@ -253,7 +255,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         StmtKind::Each { target, key: None, iterable, body }
     }
 
-    /// `xs.each { |x| … }` and the like as a loop.
+    /// Lowers `xs.each { |x| … }` and similar calls to a loop.
     fn loop_call(&mut self, node: Node<'n>) -> Option<StmtKind> {
         let block = field(node, "block")?;
         let of = field(node, "receiver")?;
@@ -466,7 +468,8 @@ impl<'n> Ruby<'_, '_, 'n> {
         self.locals.last().is_some_and(|l| l.contains(name))
     }
 
-    /// Lowers statements whose last value is the value of an expression: the value is kept in a new variable.
+    /// Lowers statements whose last value is the value of an expression, and stores that value in a
+    /// new variable.
     fn valued(&mut self, node: Node<'n>) -> ExprId {
         self.fresh += 1;
         let name = format!("__value{}", self.fresh);
@@ -479,7 +482,7 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 }
 
-/// Makes the last expressions of a body its result.
+/// Turns the last expressions of a body into its result.
 fn return_last(body: &mut Block) {
     let Some(last) = body.last_mut() else { return };
     match &mut last.kind {
@@ -520,7 +523,7 @@ fn store_last(l: &mut Lower<'_>, node: Node<'_>, target: ExprId, body: &mut Bloc
     }
 }
 
-/// Returns the statement of an expression that the lowering adds.
+/// Returns a statement with an expression that the lowering adds.
 fn effect(node: Node<'_>, id: ExprId) -> Stmt {
     stmt(node, StmtKind::Expr(id))
 }

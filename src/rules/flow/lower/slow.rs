@@ -27,7 +27,8 @@ pub(super) fn is_slow(pattern: &str) -> bool {
     false
 }
 
-/// Returns true if the body of a repeated group is one repeated atom and atoms that may be missing, or only atoms that may be missing.
+/// Returns true if the body of a repeated group consists of optional atoms and at most one repeated
+/// atom.
 fn is_ambiguous(body: &str) -> bool {
     let body = body.strip_prefix("?:").unwrap_or(body);
     if body.starts_with('?') {

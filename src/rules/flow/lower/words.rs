@@ -25,7 +25,7 @@ pub(super) fn has_secret_name(name: &str) -> bool {
         "verificationcode",
         "resetcode",
     ];
-    // A list of tokens of a parser, a count, a type or a name of a token is not a secret.
+    // A token list of a parser, a count, a type or the name of a token is not a secret.
     const NOT: [&str; 13] = [
         "tokens",
         "tokentype",
@@ -44,8 +44,8 @@ pub(super) fn has_secret_name(name: &str) -> bool {
     WORDS.iter().any(|w| lower.contains(w)) && !NOT.iter().any(|w| lower.contains(w))
 }
 
-/// Returns true if a regular expression repeats a group that is itself one repeated atom, as in `(a+)+`. The time of
-/// such an expression can grow exponentially with the text.
+/// Returns true if a regular expression repeats a group that is itself one repeated atom, as in
+/// `(a+)+`. The time of such an expression can grow exponentially with the length of the text.
 pub(super) fn is_exponential(pattern: &str) -> bool {
     let bytes = pattern.as_bytes();
     let mut opened: Vec<usize> = Vec::new();
@@ -71,8 +71,9 @@ pub(super) fn is_exponential(pattern: &str) -> bool {
     false
 }
 
-/// Returns true if a group is one atom with `+` or `*`, also beside an optional atom (`\w+\s?`) or an atom that matches
-/// everything (`(a)+.`), or alternatives of which two are equal or overlap (`a|a`).
+/// Returns true if a group is one atom with `+` or `*`, with or without an optional atom (`\w+\s?`)
+/// or an atom that matches everything (`(a)+.`). Also returns true if two alternatives are equal or
+/// overlap (`a|a`).
 fn is_repeated_atom(group: &str) -> bool {
     let group = group.strip_prefix("?:").unwrap_or(group);
     if let Some((a, b)) = group.split_once('|')
@@ -119,18 +120,18 @@ fn atoms(group: &str) -> Option<Vec<(&str, Option<char>)>> {
 
 /// Parts of names of passwords, in lower case.
 const PASSWORDS: &[&str] = &["passw", "passphrase", "pwd"];
-/// Parts of names with such a word that are not the password.
+/// Parts of names that contain such a word but do not name a password.
 const NOT_PASSWORDS: &[&str] =
     &["reset", "hash", "file", "url", "field", "policy", "digest", "encrypted", "encoded", "error", "label"];
-/// Words of protocols that prescribe the hash.
+/// Words of protocols that require a specific hash.
 const PROTOCOLS: &[&str] =
     &["realm", "ntlm", "scramble", "gravatar", "cram", "nonce", "wsse", "expir", "remember", "challenge"];
-/// Calls that take what is hashed, in lower case.
+/// Calls whose argument is hashed, in lower case.
 const HASHES: &[&str] =
     &["digest(", "update(", "computehash(", "hashdata(", "getbytes(", "[]byte(", "writestring(", ".sum("];
 
-/// Returns true if a function that computes a hash computes that of a password: it passes one to a call that hashes, or
-/// takes the bytes of one.
+/// Returns true if a function that computes a hash hashes a password: it passes a password to a
+/// hash call, or converts one to bytes.
 pub(super) fn hashes_password(function: &str) -> bool {
     let text = function.to_ascii_lowercase();
     if PROTOCOLS.iter().any(|w| text.contains(w)) {
@@ -152,7 +153,7 @@ pub(super) fn hashes_password(function: &str) -> bool {
     false
 }
 
-/// Returns the next name of a password from a place on.
+/// Returns the next name of a password, starting at an offset.
 fn next_password(text: &str, from: usize) -> Option<(usize, usize)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut from = from;
@@ -162,7 +163,7 @@ fn next_password(text: &str, from: usize) -> Option<(usize, usize)> {
         let start = text.get(..at)?.rfind(|c| !is_word(c)).map_or(0, |i| i + 1);
         let end = text.get(at..)?.find(|c| !is_word(c)).map_or(text.len(), |i| at + i);
         let name = text.get(start..end)?;
-        // A name that a call follows is a function.
+        // A name before the parentheses of a call is a function.
         let is_call = text.get(end..)?.starts_with('(') && !text.get(end..)?.starts_with("()");
         if !is_call && !NOT_PASSWORDS.iter().any(|w| name.contains(w)) {
             return Some((start, end));

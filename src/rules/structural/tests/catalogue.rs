@@ -1,4 +1,5 @@
-//! The structural rules of the catalogue: when a file is parsed for them, and what they report.
+//! Tests of the structural rules of the catalogue: the changes for which a file is parsed, and the
+//! reports.
 
 use super::{changed, lines, rules};
 use crate::finding::{Finding, Severity};

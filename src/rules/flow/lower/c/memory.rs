@@ -1,4 +1,4 @@
-//! Errors with memory that the text of one function shows.
+//! Memory errors that the text of one function shows.
 
 use super::super::super::shape::{Block, StmtKind};
 use super::super::words::has_secret_name;
@@ -7,7 +7,7 @@ use super::C;
 use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
 
-/// Pairs of a freed pointer and a later statement of one block that are compared.
+/// Pairs of a freed pointer and a later statement of the same block that are compared, at most.
 const MOST_PAIRS: usize = 20_000;
 
 /// Variables of a function.
@@ -19,25 +19,25 @@ pub(super) struct Locals<'t> {
     arrays: HashMap<&'t str, Option<i64>>,
     /// Arrays of characters, whose length is their size.
     bytes: HashSet<&'t str>,
-    /// Arrays that end with the function.
+    /// Arrays whose lifetime ends with the function.
     automatic: HashSet<&'t str>,
     pointers: HashSet<&'t str>,
     params: HashSet<&'t str>,
     /// Pointers to memory of a known size: `char *p = malloc(8)`.
     heaps: HashMap<&'t str, Option<i64>>,
-    /// Other variables that end with the function.
+    /// Other variables whose lifetime ends with the function.
     scalars: HashSet<&'t str>,
 }
 
-/// How a statement uses a pointer that was freed before.
+/// The use of a pointer by a statement after the pointer was freed.
 enum Use<'n> {
-    /// It does not name the pointer.
+    /// The statement does not name the pointer.
     None,
-    /// It assigns the pointer, or it is not known what it does.
+    /// The statement assigns the pointer, or its effect is unknown.
     Other,
-    /// It frees the pointer again.
+    /// The statement frees the pointer again.
     Free(Node<'n>),
-    /// It reads or writes the data behind the pointer.
+    /// The statement reads or writes the data behind the pointer.
     Read(Node<'n>),
 }
 
@@ -85,7 +85,7 @@ impl<'n, 't> C<'_, 't> {
                 "array_declarator" => {
                     let is_nested = field(inner, "declarator").is_some_and(|i| i.kind() != "identifier");
                     let size = field(inner, "size").and_then(|s| self.number(s)).filter(|_| !is_nested);
-                    // Two arrays of one name in different blocks: the size is not known.
+                    // The size is unknown if two arrays in different blocks have the same name.
                     let known = locals.arrays.insert(name, size);
                     if known.is_some_and(|k| k != size) {
                         locals.arrays.insert(name, None);
@@ -117,7 +117,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// Returns how many bytes `char *p = malloc(8)` has.
+    /// Returns the number of bytes that `char *p = malloc(8)` allocates.
     fn allocated(&self, declarator: Node<'n>) -> Option<i64> {
         let mut value = field(declarator, "value")?;
         if value.kind() == "cast_expression" {
@@ -157,7 +157,7 @@ impl<'n, 't> C<'_, 't> {
         out.push(stmt(node, StmtKind::Expr(id)));
     }
 
-    /// Adds a call where the statements of one block use or free a pointer after they freed it.
+    /// Adds a call if statements of one block use or free a pointer after they freed it.
     pub(super) fn frees(&mut self, nodes: &[Node<'n>], out: &mut Block) {
         let mut pairs = 0;
         for (i, node) in nodes.iter().enumerate() {
@@ -181,7 +181,8 @@ impl<'n, 't> C<'_, 't> {
                     Use::Other => break,
                     Use::Free(at) => self.note(at, "__double_free", out),
                     Use::Read(at) => {
-                        // After a branch that frees, another condition may guard the use.
+                        // After a branch that frees the pointer, another condition may guard the
+                        // use.
                         if is_sure {
                             self.note(at, "__use_after_free", out);
                         }
@@ -198,14 +199,16 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// Returns the pointer that a branch frees before the program goes on: `if (failed) { free(p); }`.
+    /// Returns the pointer that a branch frees before execution continues: `if (failed) { free(p);
+    /// }`.
     fn freed_in_branch(&self, node: Node<'n>) -> Option<&'t str> {
         if node.kind() != "if_statement" || field(node, "alternative").is_some() {
             return None;
         }
         let body = field(node, "consequence").filter(|b| b.kind() == "compound_statement")?;
         let name = children(body).last().and_then(|last| self.freed(*last))?;
-        // `if (p) free(p);` and a check of the pointer say more than the text shows.
+        // The text does not show enough if the condition checks the pointer, as in `if (p)
+        // free(p);`.
         let test = field(node, "condition").map(|t| self.l.text(t)).unwrap_or_default();
         (!test.contains(name)).then_some(name)
     }
@@ -245,7 +248,7 @@ impl<'n, 't> C<'_, 't> {
             }
             let rest = after.trim_start();
             if rest.starts_with('=') && !rest.starts_with("==") && !before.ends_with('*') {
-                // `p = p->next` reads first.
+                // `p = p->next` reads the pointer before it assigns it.
                 let code = rest.split(';').next().unwrap_or_default();
                 let code = code.replace("sizeof(*", "sizeof(?").replace("sizeof *", "sizeof ?");
                 let reads = [format!("{name}->"), format!("{name}["), format!("*{name}")];
@@ -254,7 +257,7 @@ impl<'n, 't> C<'_, 't> {
                 let read = read.and_then(|r| node.descendant_for_byte_range(offset + r, offset + r + 1));
                 return read.map_or(Use::Other, Use::Read);
             }
-            // An address, a size: not the data behind the pointer.
+            // An address or a size does not read the data behind the pointer.
             let is_address = before.ends_with('&') && !before.ends_with("&&");
             if is_address || before.ends_with("sizeof(") || before.ends_with("sizeof ") {
                 return Use::Other;
@@ -323,7 +326,7 @@ impl<'n, 't> C<'_, 't> {
         out.push(stmt(declarator, StmtKind::Expr(call)));
     }
 
-    /// `buf[10]` of `char buf[10]`, `buf[sizeof(buf)]`.
+    /// Adds a call for an index past the end: `buf[10]` of `char buf[10]`, `buf[sizeof(buf)]`.
     pub(super) fn past_end(&mut self, node: Node<'n>, key: Node<'n>, out: &mut Block) {
         let Some(array) = field(node, "argument").filter(|a| a.kind() == "identifier") else { return };
         let Some(size) = self.locals.arrays.get(self.l.text(array)).copied().flatten() else { return };
@@ -334,7 +337,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// `for (i = 0; i <= N; i++) buf[i] = …` with `buf[N]`.
+    /// Adds a call for a loop past the end: `for (i = 0; i <= N; i++) buf[i] = …` with `buf[N]`.
     pub(super) fn loop_past_end(&mut self, node: Node<'n>, out: &mut Block) {
         let Some(test) = field(node, "condition").filter(|c| c.kind() == "binary_expression") else { return };
         let operator = field(test, "operator").map(|o| self.l.text(o)).unwrap_or_default();
@@ -361,7 +364,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// Returns true if the function compares a variable with something.
+    /// Returns true if the function compares a variable with a value.
     pub(super) fn is_compared(&self, name: &str) -> bool {
         let text = self.locals.text;
         ["<", ">", "<=", ">="].iter().any(|o| {
@@ -371,7 +374,7 @@ impl<'n, 't> C<'_, 't> {
         }) || ["min(", "MIN(", "clamp("].iter().any(|w| text.contains(w))
     }
 
-    /// Returns true if an index or size is a number that input decides, and the function does not check it.
+    /// Returns true if an index or size is a number from input that the function does not check.
     pub(super) fn is_number_of_input(&self, key: Node<'n>) -> bool {
         let name = self.l.text(key);
         let text = self.locals.text;
@@ -388,7 +391,7 @@ impl<'n, 't> C<'_, 't> {
         list.len() == 2 && self.has_measured(source)
     }
 
-    /// Returns true if the function measures a text for anything but the size of a copy.
+    /// Returns true if the function measures a text for a purpose other than the size of a copy.
     fn has_measured(&self, source: &str) -> bool {
         let count = |word: &str| self.locals.text.matches(word).count();
         let sizes = count(&format!(", strlen({source})"));
@@ -435,7 +438,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// Returns true if the name of the function is that of a secret, such as `session_token`.
+    /// Returns true if the name of the function suggests a secret, such as `session_token`.
     fn makes_secret(&self) -> bool {
         let head = self.locals.text.split('(').next().unwrap_or_default();
         has_secret_name(head.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
@@ -538,7 +541,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// `fread(buf, size, count, file)` with more bytes than `buf` has.
+    /// Adds a call for `fread(buf, size, count, file)` that reads more bytes than `buf` has.
     fn items(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
         let [target, size, count, ..] = list else { return };
         let target = self.l.text(*target);
@@ -551,7 +554,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// `std::cin >> buf` of an array of characters.
+    /// Adds a call for `std::cin >> buf` into an array of characters.
     pub(super) fn stream_into(&mut self, node: Node<'n>, target: Node<'n>, out: &mut Block) {
         if self.locals.bytes.contains(self.l.text(target)) {
             self.note(node, "__unsafe_copy", out);
@@ -586,7 +589,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    /// A secret of `rand`.
+    /// Adds a call if a secret is assigned from `rand`.
     pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut Block) {
         let text = self.l.text(value);
         let name = self.l.text(target);
@@ -594,7 +597,7 @@ impl<'n, 't> C<'_, 't> {
         let name = name.rsplit(['.', '>']).next().unwrap_or_default();
         let words = ["rand()", "random()", "drand48()", "lrand48()"];
         let text = text.trim_start_matches("std::");
-        // `key = name_of(rand())` is the key of a table.
+        // In `key = name_of(rand())`, the random number only selects a name from a table.
         let is_number = words.iter().any(|w| text.starts_with(w));
         if words.iter().any(|w| text.contains(w))
             && (has_secret_name(name) || (is_number && matches!(name, "key" | "iv" | "seed_key")))

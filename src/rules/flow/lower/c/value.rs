@@ -84,14 +84,14 @@ impl<'n> C<'_, '_> {
                     None => ExprKind::Binary { op: Op::Else, left: test, right: no },
                 }
             }
-            // A cast to a number keeps the data: it matters for sizes.
+            // A cast to a number keeps the data, because data matters for sizes.
             "cast_expression" | "static_cast_expression" => ExprKind::Pass(self.expr_of(node, "value")),
             "update_expression" => {
                 let target = self.expr_of(node, "argument");
                 if !matches!(self.l.module.expr(target).kind, ExprKind::Name(_)) {
                     return target;
                 }
-                // A counter is not constant; a pointer keeps its data.
+                // A counter is not constant, and a pointer keeps its data.
                 let value = self.l.unknown(node, vec![target]);
                 ExprKind::Assign { target, op: None, value }
             }
@@ -135,7 +135,7 @@ impl<'n> C<'_, '_> {
         self.after(node, body, index)
     }
 
-    /// Returns an expression that runs statements before it has its value.
+    /// Returns an expression that runs statements before its value is evaluated.
     fn after(&mut self, node: Node<'n>, body: Block, value: ExprId) -> ExprId {
         if body.is_empty() {
             return value;
@@ -157,7 +157,8 @@ impl<'n> C<'_, '_> {
         self.after(node, body, id)
     }
 
-    /// The target of an assignment. `*p = x` and `buf[i] = x` change what `p` and `buf` hold.
+    /// Returns the target of an assignment. `*p = x` and `buf[i] = x` change the contents of `p`
+    /// and `buf`.
     fn place(&mut self, node: Node<'n>, body: &mut Block) -> ExprId {
         match node.kind() {
             "subscript_expression" => {
@@ -304,7 +305,8 @@ impl<'n> C<'_, '_> {
         self.after(node, body, id)
     }
 
-    /// Returns the assignment that a function of libc makes which builds a text: `sprintf(t, "…%s", x)`, `strcat(t, x)`.
+    /// Returns the assignment that a call of a libc function makes if the function builds a text:
+    /// `sprintf(t, "…%s", x)`, `strcat(t, x)`.
     fn built(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], args: &[Arg]) -> Option<ExprId> {
         let first = match name {
             "sprintf" | "asprintf" => 1,
@@ -340,7 +342,7 @@ fn is_cgi(text: &str) -> bool {
         || matches!(name, "QUERY_STRING" | "PATH_INFO" | "REQUEST_URI" | "CONTENT_LENGTH" | "REMOTE_USER")
 }
 
-/// Returns the buffer of `buf + n`, `&buf[n]`, `(char *)buf`.
+/// Returns the buffer in `buf + n`, `&buf[n]`, `(char *)buf`.
 fn base(node: Node<'_>) -> Node<'_> {
     let next = match node.kind() {
         "binary_expression" => field(node, "left"),

@@ -1,4 +1,4 @@
-//! Idioms of .NET that only the words of the code show.
+//! Idioms of .NET that are recognised by words of the code.
 
 use super::super::super::shape::{Block, StmtKind};
 use super::super::words::{has_secret_name, hashes_password};
@@ -6,7 +6,7 @@ use super::super::{child, children, field, stmt};
 use super::CSharp;
 use tree_sitter::Node;
 
-/// Types whose values have no text of a client.
+/// Types whose values cannot contain text of a client.
 const NUMBERS: [&str; 36] = [
     "int",
     "long",
@@ -58,13 +58,13 @@ const DATA: [&str; 8] = [
     "IFormFileCollection",
 ];
 
-/// Returns true for a type whose values have no text of a client.
+/// Returns true for a type whose values cannot contain text of a client.
 pub(super) fn is_number(ty: &str) -> bool {
     NUMBERS.contains(&ty)
 }
 
-/// Returns true for a type that a framework passes in and that is not data: `IUserService`, `AppDbContext`, `ILogger`.
-/// `HttpContext` and `HttpRequest` have sources of their own.
+/// Returns true for the type of a service that a framework passes in: `IUserService`,
+/// `AppDbContext`, `ILogger`. `HttpContext` and `HttpRequest` have their own sources.
 pub(super) fn is_service(ty: &str) -> bool {
     let ty = ty.rsplit('.').next().unwrap_or_default();
     let mut chars = ty.chars();
@@ -107,7 +107,7 @@ impl<'n> CSharp<'_, '_> {
         }
     }
 
-    /// Returns the text of the method around.
+    /// Returns the text of the enclosing method.
     fn method_around(&self, node: Node<'n>) -> Option<&str> {
         let mut at = node;
         while let Some(p) = at.parent() {
@@ -119,7 +119,7 @@ impl<'n> CSharp<'_, '_> {
         None
     }
 
-    /// Adds a call if a method reads the claims of a token, and does not check its signature.
+    /// Adds a call if a method reads the claims of a token without checking its signature.
     pub(super) fn unverified_token(&mut self, node: Node<'n>, name: &str, out: &mut Block) {
         if !matches!(name, "ReadJwtToken" | "ReadJsonWebToken") {
             return;
@@ -133,7 +133,7 @@ impl<'n> CSharp<'_, '_> {
         }
     }
 
-    /// Adds a call if a fast hash is made in a method that hashes a password.
+    /// Adds a call if a method that hashes a password uses a fast hash.
     pub(super) fn password_hash(&mut self, node: Node<'n>, name: &str, out: &mut Block) {
         let name = name.rsplit("Cryptography.").next().unwrap_or_default();
         let class = name.strip_suffix(".Create").or(name.strip_suffix(".HashData")).unwrap_or(name);
@@ -208,8 +208,8 @@ impl<'n> CSharp<'_, '_> {
         }
     }
 
-    /// Returns true for a call that looks something up in a service of the class: `_users.FindByName(name)`. Its result
-    /// is a record and not the text of the client.
+    /// Returns true for a call that looks up a record in a service of the class:
+    /// `_users.FindByName(name)`. Its result is a record and not the text of the client.
     pub(super) fn is_lookup(&self, function: Node<'n>) -> bool {
         let (Some(of), Some(name)) = (field(function, "expression"), field(function, "name")) else { return false };
         let (of, name) = (self.l.text(of), self.l.text(name));
@@ -223,7 +223,7 @@ impl<'n> CSharp<'_, '_> {
         is_service && verbs.iter().any(|v| name.starts_with(v))
     }
 
-    /// Returns true if a condition around asks for the development environment.
+    /// Returns true if an enclosing condition checks for the development environment.
     pub(super) fn is_in_development(&self, node: Node<'n>) -> bool {
         let mut at = node;
         while let Some(p) = at.parent() {
@@ -236,7 +236,7 @@ impl<'n> CSharp<'_, '_> {
         false
     }
 
-    /// Returns true if the block around a new object sets a member of the variable that it is stored in.
+    /// Returns true if the enclosing block sets a member of the variable that holds a new object.
     pub(super) fn is_set_later(&self, node: Node<'n>, member: &str) -> bool {
         let mut name = None;
         let mut at = node;

@@ -6,7 +6,7 @@ use super::super::{child, children, field, integer, plain, span, stmt, unescape}
 use super::{CSharp, operator};
 use tree_sitter::Node;
 
-/// Methods that make parameters of the values in an interpolated text.
+/// Methods that turn the values in an interpolated text into parameters.
 const PARAMETERIZED: [&str; 9] = [
     "FromSql",
     "FromSqlInterpolated",
@@ -18,7 +18,7 @@ const PARAMETERIZED: [&str; 9] = [
     "ExecuteSqlCommand",
     "ExecuteSqlCommandAsync",
 ];
-/// Classes whose rules ask for the absence of a member.
+/// Classes whose rules check the absence of a member.
 const OPTIONS: [&str; 2] = ["CookieOptions", "HttpCookie"];
 
 impl<'n> CSharp<'_, '_> {
@@ -49,7 +49,7 @@ impl<'n> CSharp<'_, '_> {
         }
     }
 
-    /// The target of a declaration.
+    /// Returns the target of a declaration.
     pub(super) fn target(&mut self, node: Node<'n>) -> ExprId {
         match node.kind() {
             "tuple_pattern" | "parenthesized_variable_designation" | "tuple_expression" => {
@@ -394,7 +394,7 @@ impl<'n> CSharp<'_, '_> {
         if body.is_empty() { id } else { self.l.expr(node, ExprKind::Block { body, value: Some(id) }) }
     }
 
-    /// The type of `new()`: the declared type of the variable or property.
+    /// Returns the type of `new()`: the declared type of the variable or property.
     fn type_around(&mut self, node: Node<'n>) -> Option<super::Sym> {
         let mut at = node.parent();
         while let Some(n) = at {
@@ -423,7 +423,7 @@ impl<'n> CSharp<'_, '_> {
         self.l.expr(node, ExprKind::Collection(items))
     }
 
-    /// `new { id, Name = n }`.
+    /// Lowers `new { id, Name = n }`.
     fn anonymous(&mut self, node: Node<'n>) -> ExprId {
         let mut items = Vec::new();
         let parts = children(node);
@@ -493,7 +493,7 @@ impl<'n> CSharp<'_, '_> {
         self.l.expr(node, ExprKind::Block { body, value: Some(id) })
     }
 
-    /// `x is string s`, `x is null`, `x is "a" or "b"`.
+    /// Lowers `x is string s`, `x is null`, `x is "a" or "b"`.
     fn is_pattern(&mut self, node: Node<'n>) -> ExprId {
         let of = self.expr_of(node, "expression");
         let Some(pattern) = field(node, "pattern") else { return of };
@@ -566,7 +566,8 @@ impl<'n> CSharp<'_, '_> {
     }
 }
 
-/// Returns true if what follows a prefix of a name begins a new word: `Name` of `txtName`, nothing, or `_1`.
+/// Returns true if the text after a prefix of a name begins a new word: `Name` of `txtName`,
+/// nothing, or `_1`.
 fn begins_word(rest: &str) -> bool {
     rest.chars().next().is_none_or(|c| c.is_uppercase() || c == '_' || c.is_ascii_digit())
 }

@@ -39,14 +39,14 @@ impl<'t> Go<'_, 't> {
         self.noted(node, "__secret_compare", id)
     }
 
-    /// Lowers an expression about which the table has an entry by another name.
+    /// Returns an expression preceded by a call whose name has an entry in the table.
     pub(super) fn noted(&mut self, node: Node<'_>, name: &str, value: ExprId) -> ExprId {
         let call = self.l.call(node, name, Vec::new());
         let body = vec![stmt(node, StmtKind::Expr(call))];
         self.l.expr(node, ExprKind::Block { body, value: Some(value) })
     }
 
-    /// Returns true if a fast hash is made in a function that hashes a password.
+    /// Returns true if a function that hashes a password uses a fast hash.
     pub(super) fn is_password_hash(&self, node: Node<'_>, callee: &str) -> bool {
         matches!(callee, "md5.New" | "sha1.New" | "sha256.New" | "sha512.New") && hashes_password(self.around(node))
     }
@@ -85,7 +85,7 @@ impl<'t> Go<'_, 't> {
         lines.any(|line| line.strip_prefix(&set).is_some_and(|rest| READS.iter().any(|r| rest.contains(r))))
     }
 
-    /// Returns the text of the function around.
+    /// Returns the text of the enclosing function.
     fn around(&self, node: Node<'_>) -> &'t str {
         let mut at = node;
         while let Some(parent) = at.parent() {

@@ -1,15 +1,15 @@
-//! Calls of functions of other files that look something up or change it.
+//! Calls of functions of other files that look up or change stored objects.
 //!
-//! `store.GetAttachment(id)` gives what a store holds, not the text of `id`. Such a call is evaluated with its arguments, and
-//! its value is the same call without them: data of the receiver passes, data of the arguments does not. The PHP lowering
-//! uses the same words.
+//! `store.GetAttachment(id)` returns the content of a store, not the text of `id`. Such a call is
+//! evaluated with its arguments, and its value is the same call without them: data of the receiver
+//! passes, data of the arguments does not. The PHP lowering uses the same words.
 
 use super::super::super::FlowLanguage;
 use super::super::super::table::Table;
 use super::Go;
 use tree_sitter::Node;
 
-/// First words of names, or words of names with `_`, of such functions.
+/// First words, or words between `_`, of the names of such functions.
 const VERBS: [&str; 36] = [
     "get",
     "find",
@@ -48,7 +48,7 @@ const VERBS: [&str; 36] = [
     "duplicate",
     "restore",
 ];
-/// Ends of receivers that hold what others stored.
+/// Endings of the names of receivers that hold stored objects.
 const HOLDERS: [&str; 14] = [
     "store",
     "repo",
@@ -66,7 +66,7 @@ const HOLDERS: [&str; 14] = [
     "model",
 ];
 
-/// Returns true if a name says that the function looks up or changes what is stored.
+/// Returns true if the name of a function shows that it looks up or changes stored objects.
 pub(in super::super) fn is_lookup(language: FlowLanguage, receiver: Option<&str>, name: &str) -> bool {
     let has_verb = words(name).iter().any(|w| VERBS.contains(&w.as_str()));
     if !has_verb {
@@ -89,7 +89,7 @@ fn words(name: &str) -> Vec<String> {
 }
 
 impl Go<'_, '_> {
-    /// Returns true for a call whose result is not made of its arguments.
+    /// Returns true for a call whose result does not derive from its arguments.
     pub(super) fn is_foreign(&self, function: Node<'_>) -> bool {
         if function.kind() != "selector_expression" {
             return false;

@@ -22,7 +22,7 @@ impl Go<'_, '_> {
         out
     }
 
-    /// The parts of a formatted text. None: the format is not constant.
+    /// Returns the parts of a formatted text. None: the format is not constant.
     pub(super) fn formatted(&mut self, format: Node<'_>, values: &[Node<'_>]) -> Option<Vec<ExprId>> {
         if !format.kind().ends_with("string_literal") {
             return None;
@@ -50,7 +50,7 @@ impl Go<'_, '_> {
         Some(out)
     }
 
-    /// A value as a verb writes it.
+    /// Returns a value in the notation of a verb.
     pub(super) fn verb(&mut self, node: Node<'_>, of: ExprId, verb: char) -> ExprId {
         match verb {
             'd' | 'b' | 'o' | 'x' | 'X' | 'e' | 'f' | 'g' | 't' | 'U' | 'p' | 'c' | 'T' => {
@@ -92,7 +92,8 @@ impl Go<'_, '_> {
         }
     }
 
-    /// Adds the flags that the function around a cookie sets after the literal. A cookie that is deleted needs none.
+    /// Adds the flags that the enclosing function sets after the literal of a cookie. A cookie that
+    /// is deleted needs none.
     fn later_flags(&mut self, node: Node<'_>, args: &mut Vec<Arg>) {
         let mut at = node;
         while let Some(parent) = at.parent() {
@@ -119,7 +120,7 @@ impl Go<'_, '_> {
         keys.into_iter().any(|k| !self.l.text(k).chars().all(|c| c.is_alphanumeric() || c == '_'))
     }
 
-    /// The elements of a literal as arguments; keys are keywords.
+    /// Returns the elements of a literal as arguments. Keys become keywords.
     pub(super) fn keywords(&mut self, body: Node<'_>, names: &[String]) -> Vec<Arg> {
         let mut out = Vec::new();
         for (index, element) in children(body).into_iter().enumerate() {
@@ -135,7 +136,7 @@ impl Go<'_, '_> {
         out
     }
 
-    /// The elements of a slice, array or map.
+    /// Returns the elements of a slice, array or map.
     pub(super) fn elements(&mut self, body: Node<'_>) -> ExprId {
         let mut items = Vec::new();
         for element in children(body) {
@@ -149,7 +150,7 @@ impl Go<'_, '_> {
         self.l.expr(body, ExprKind::Collection(items))
     }
 
-    /// The fields of a struct that another file declares.
+    /// Returns the fields of a struct that another file declares.
     fn named_elements(&mut self, body: Node<'_>) -> ExprId {
         let mut items = Vec::new();
         for element in children(body) {

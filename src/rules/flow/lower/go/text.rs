@@ -74,8 +74,8 @@ pub(super) fn literal(text: &str) -> String {
     }
 }
 
-/// Returns the verbs of a format in order, with their bytes. None: a form that refers to arguments by number, or takes a
-/// width from one.
+/// Returns the verbs of a format in order, with their bytes. None: the format refers to arguments
+/// by number, or takes a width from an argument.
 pub(super) fn verbs(format: &str) -> Option<Vec<(Range<usize>, char)>> {
     let mut out = Vec::new();
     let mut chars = format.char_indices();

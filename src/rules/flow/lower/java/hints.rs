@@ -1,5 +1,6 @@
-//! Facts that the text around a call gives in Java and Kotlin: a parser is hardened, only the name of a file is used, a
-//! random number is for a secret. The lowering writes them as calls that the table names.
+//! Facts about a call in Java and Kotlin that the surrounding text shows: a parser is hardened,
+//! only the name of a file is used, a random number becomes a secret. The lowering writes them as
+//! calls that the table names.
 
 use super::super::super::shape::{Block, ExprId, ExprKind, StmtKind};
 use super::super::{Lower, stmt};
@@ -21,7 +22,7 @@ const HARDENING: &[&str] = &[
     "ACCESS_EXTERNAL",
     "accessExternal",
 ];
-/// Methods that parse, and what makes a parser with defaults that resolve external entities.
+/// Methods that parse, and calls that create a parser whose defaults resolve external entities.
 const PARSERS: &[(&str, &[&str])] = &[
     ("parse", &["DocumentBuilderFactory.newInstance()", "SAXParserFactory.newInstance()", ".createXMLReader()"]),
     ("createXMLStreamReader", &["XMLInputFactory.newInstance()", "XMLInputFactory.newFactory()"]),
@@ -30,7 +31,7 @@ const PARSERS: &[(&str, &[&str])] = &[
     ("read", &["new SAXReader()"]),
     ("build", &["new SAXBuilder()"]),
 ];
-/// Ends of names of XML that a caller passes, in lower case.
+/// Endings of the names of XML that a caller passes, in lower case.
 const INPUTS: &[&str] = &[
     "body", "payload", "request", "xml", "soap", "response", "message", "upload", "input", "stream", "reader",
     "content", "feed", "data", "in", "is",
@@ -80,7 +81,7 @@ const NOT_ENUMS: &[&str] = &[
     "Uri",
 ];
 
-/// Ends of names of objects that hold what others stored.
+/// Endings of the names of objects that hold stored data.
 const HOLDERS: &[&str] = &[
     "store",
     "repo",
@@ -106,7 +107,7 @@ const HOLDERS: &[&str] = &[
     "session",
     "index",
 ];
-/// First words of methods that look something up or change it.
+/// First words of methods that look up or change stored objects.
 const VERBS: &[&str] = &[
     "get",
     "find",
@@ -153,24 +154,25 @@ fn has_first_word(name: &str, word: &str) -> bool {
     name.strip_prefix(word).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_lowercase()))
 }
 
-/// Lowers such a call: it is evaluated with its arguments, and its value is the same call without them. So data of the
-/// receiver passes and data of the arguments does not.
+/// Lowers such a call: it is evaluated with its arguments, and its value is the same call without
+/// them. Data of the receiver passes and data of the arguments does not.
 pub(in super::super) fn looked_up(l: &mut Lower<'_>, node: Node<'_>, call: ExprId, callee: ExprId) -> ExprId {
     let body = vec![stmt(node, StmtKind::Expr(call))];
     let value = l.expr(node, ExprKind::Call { callee, args: Vec::new() });
     l.expr(node, ExprKind::Block { body, value: Some(value) })
 }
 
-/// Returns the call that stands for what a method does to its receiver: hardens a parser, secures a cookie.
+/// Returns the call that represents the effect of a method on its receiver: it hardens a parser, or
+/// secures a cookie.
 pub(in super::super) fn change(method: &str, args: &str) -> Option<&'static str> {
     match method {
         "setFeature" | "setProperty" | "setAttribute" | "setParameter" => is_hardening(args).then_some("java.hardened"),
         "setEntityResolver" | "setXMLResolver" if !args.contains("null") => Some("java.hardened"),
-        // A filter or a list of the classes that data may name.
+        // A filter or a list of the classes that data may contain.
         "setObjectInputFilter" if !args.contains("null") => Some("java.hardened"),
         "allowTypes" | "allowTypesByWildcard" | "allowTypesByRegExp" | "allowTypeHierarchy" => Some("java.hardened"),
         "addPermission" if !args.contains("AnyTypePermission") => Some("java.hardened"),
-        // `setSecure(false)` is reported where it is written. A cookie that is deleted needs no attribute.
+        // `setSecure(false)` is reported at its call. A cookie that is deleted needs no attribute.
         "setSecure" => Some("java.secured"),
         "setMaxAge" if args == "(0)" => Some("java.secured"),
         _ => None,
@@ -186,7 +188,8 @@ pub(in super::super) fn is_hardening(args: &str) -> bool {
     if turns_on { !is_off } else { !is_on }
 }
 
-/// Returns true if a method makes a parser with its defaults, and lets it read a stream or text that has no fixed origin.
+/// Returns true if a method creates a parser with its defaults, and parses a stream or text whose
+/// origin is not fixed.
 pub(in super::super) fn is_default_parser(l: &Lower<'_>, node: Node<'_>, method: &str, args: &str) -> bool {
     let Some((_, makers)) = PARSERS.iter().find(|(name, _)| *name == method) else { return false };
     let first = args.trim_start_matches('(').split(',').next().unwrap_or_default();
@@ -198,7 +201,7 @@ pub(in super::super) fn is_default_parser(l: &Lower<'_>, node: Node<'_>, method:
     let text = around(l, node);
     let is_made = makers.iter().any(|m| text.contains(m));
     let lower = text.to_ascii_lowercase();
-    // A file of the program itself.
+    // Words of a hardened parser, or of a file that belongs to the program itself.
     let is_careful = [
         "setfeature",
         "resolver",
@@ -215,7 +218,7 @@ pub(in super::super) fn is_default_parser(l: &Lower<'_>, node: Node<'_>, method:
     is_made && !HARDENING.iter().any(|w| text.contains(w)) && !is_careful.iter().any(|w| lower.contains(w))
 }
 
-/// Adds the call after a statement: `f = java.hardened(f)`.
+/// Adds a call after a statement: `f = java.hardened(f)`.
 pub(in super::super) fn changed(l: &mut Lower<'_>, node: Node<'_>, name: &str, target: ExprId, out: &mut Block) {
     let value = l.call(node, name, vec![target]);
     out.push(l.assign(node, target, value));
@@ -236,7 +239,7 @@ pub(in super::super) fn checked_name(l: &Lower<'_>, node: Node<'_>, name: &str) 
     is_name_taken(l, node).then_some(checked)
 }
 
-/// Returns the name of what starts a program in a method that names a shell.
+/// Returns the table name of a call that starts a program in a method that names a shell.
 pub(in super::super) fn shell_name(l: &Lower<'_>, node: Node<'_>, name: &str) -> Option<&'static str> {
     let named = match name {
         "ProcessBuilder" | "java.lang.ProcessBuilder" => "ShellBuilder",
@@ -249,7 +252,8 @@ pub(in super::super) fn shell_name(l: &Lower<'_>, node: Node<'_>, name: &str) ->
     shells.iter().any(|s| text.contains(s)).then_some(named)
 }
 
-/// Returns the text of the method around, or of the lambda around if it has several statements.
+/// Returns the text of the enclosing method, or of the enclosing lambda if it has several
+/// statements.
 pub(super) fn around<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
     let mut at = node;
     while let Some(parent) = at.parent() {
@@ -277,7 +281,7 @@ fn is_name_taken(l: &Lower<'_>, node: Node<'_>) -> bool {
         && matches!(parent.kind(), "method_invocation" | "navigation_expression")
 }
 
-/// Returns true if a random number is made where a secret is.
+/// Returns true if a random number is created in code that creates a secret.
 pub(in super::super) fn is_secret(l: &Lower<'_>, node: Node<'_>) -> bool {
     if secret::has_harmless_target(l, node) {
         return false;

@@ -1,5 +1,6 @@
-//! Secrets in Java and Kotlin, as the names around a call show them: hashes of passwords, comparisons of signatures, tokens
-//! of a predictable generator, tokens that are read without a check, vectors of zeros.
+//! Secrets in Java and Kotlin, recognised by the names around a call: hashes of passwords,
+//! comparisons of signatures, tokens of a predictable generator, tokens that are read without a
+//! check, vectors of zeros.
 
 use super::super::super::shape::{ExprId, ExprKind, StmtKind};
 use super::super::words::{has_secret_name, hashes_password};
@@ -7,20 +8,21 @@ use super::super::{Lower, children, field, stmt};
 use super::hints::around;
 use tree_sitter::Node;
 
-/// Names of random numbers that are no secrets, in lower case.
+/// Names of random numbers that are not secrets, in lower case.
 const HARMLESS: &[&str] = &[
     "jitter", "delay", "backoff", "sleep", "millis", "second", "wait", "timeout", "interval", "retry", "percent",
     "shard", "port", "sample", "color", "offset", "weight",
 ];
-/// Ends of names of signatures, in lower case.
+/// Endings of the names of signatures, in lower case.
 const SIGNATURES: &[&str] = &["signature", "hmac", "mac", "digest", "sig", "expected", "computed"];
 
-/// Returns true if the method around hashes a password.
+/// Returns true if the enclosing method hashes a password.
 pub(in super::super) fn is_password(l: &Lower<'_>, node: Node<'_>) -> bool {
     hashes_password(around(l, node))
 }
 
-/// Returns true if the value is stored under a name that is not that of a secret, such as `jitterMillis`.
+/// Returns true if the value is stored under a name that does not suggest a secret, such as
+/// `jitterMillis`.
 pub(in super::super) fn has_harmless_target(l: &Lower<'_>, node: Node<'_>) -> bool {
     target(l, node).is_some_and(|name| {
         let lower = name.to_ascii_lowercase();
@@ -91,8 +93,8 @@ fn is_class(name: &str) -> bool {
     last.starts_with(|c: char| c.is_ascii_uppercase()) && last.contains(|c: char| c.is_ascii_lowercase())
 }
 
-/// Returns true for a variable of the file that holds a `Random`, and is not made in the method around: that is reported
-/// where it is made.
+/// Returns true for a variable of the file that holds a `Random` which the enclosing method does
+/// not create. Otherwise the creation is reported.
 fn is_field_of_random(l: &Lower<'_>, node: Node<'_>, name: &str) -> bool {
     let name = name.strip_prefix("this.").unwrap_or(name);
     let made = ["new Random(", "new java.util.Random(", "Random(", "java.util.Random("];
@@ -108,7 +110,8 @@ fn whole<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
     l.text(at)
 }
 
-/// Returns the name of a call that reads a token, if the method uses its claims and checks no signature.
+/// Returns the name of a call that reads a token, if the method uses the token's claims without
+/// checking a signature.
 pub(in super::super) fn unverified(l: &Lower<'_>, node: Node<'_>, written: &str) -> Option<&'static str> {
     let name = match written {
         "JWT.decode" => "JWT.decodeUnverified",
@@ -122,7 +125,8 @@ pub(in super::super) fn unverified(l: &Lower<'_>, node: Node<'_>, written: &str)
     (is_used && !is_checked).then_some(name)
 }
 
-/// Returns true for a vector of zeros: `new IvParameterSpec(iv)` with an array that nothing fills.
+/// Returns true for a vector of zeros: `new IvParameterSpec(iv)` with an array that is never
+/// filled.
 pub(in super::super) fn is_zeros(l: &Lower<'_>, node: Node<'_>) -> bool {
     let args = field(node, "arguments").or_else(|| children(node).into_iter().find(|n| n.kind() == "value_arguments"));
     let last = args.and_then(|a| children(a).last().copied());
@@ -177,7 +181,7 @@ fn is_signature(text: &str) -> bool {
     SIGNATURES.iter().any(|w| lower.ends_with(w)) || lower.starts_with("hmac") || lower.starts_with("expected")
 }
 
-/// Lowers a call about which the table has an entry by another name.
+/// Returns an expression preceded by a call whose name has an entry in the table.
 pub(in super::super) fn noted(l: &mut Lower<'_>, node: Node<'_>, name: &str, call: ExprId) -> ExprId {
     let note = l.call(node, name, Vec::new());
     let body = vec![stmt(node, StmtKind::Expr(note))];

@@ -9,7 +9,7 @@ use tree_sitter::Node;
 
 /// Annotations of methods that write the returned text into the response.
 const BODY: &[&str] = &["ResponseBody"];
-/// Annotations of classes all of whose handlers do.
+/// Annotations of classes whose handlers all write the returned text into the response.
 const BODY_CLASS: &[&str] = &["RestController", "ResponseBody", "Path"];
 /// Annotations of handlers.
 const HANDLER: &[&str] = &[
@@ -27,10 +27,10 @@ const HANDLER: &[&str] = &[
 ];
 /// Annotations of classes whose handlers return the name of a view.
 const VIEWS: &[&str] = &["Controller"];
-/// Types of results that are written as they are.
+/// Types of results that are written unchanged.
 const TEXT: &[&str] = &["String", "ResponseEntity", "Response", "Mono", "HttpEntity"];
 
-/// Annotations of parameters that the framework fills with something else than the request.
+/// Annotations of parameters that the framework does not fill from the request.
 const INJECTED: &[&str] = &[
     "AuthenticationPrincipal",
     "CurrentUser",
@@ -48,7 +48,8 @@ const INJECTED: &[&str] = &[
     "Auth",
 ];
 
-/// Returns true for a parameter that is not data of the request, such as the name of the user who is logged in.
+/// Returns true for a parameter that is not request data, such as the name of the user who is
+/// logged in.
 pub(in super::super) fn is_injected(l: &Lower<'_>, marks: &[Mark]) -> bool {
     has(l, marks, INJECTED)
 }
@@ -83,7 +84,7 @@ pub(in super::super) fn responses(
     }
 }
 
-/// What a handler returns, apart from redirects.
+/// The kind of a handler's result, apart from redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Returned {
     /// Markup.
@@ -104,7 +105,8 @@ fn last<'l>(l: &'l Lower<'_>, id: ExprId) -> Option<&'l str> {
     }
 }
 
-/// Returns true if the method writes markup: it says so in `produces`, or a text of its body has a tag.
+/// Returns true if the method writes markup: `produces` declares it, or a text of its body has a
+/// tag.
 fn is_markup(l: &Lower<'_>, marks: &[Mark], around: &[Mark], block: Node<'_>) -> bool {
     let mut produced = marks.iter().chain(around).filter_map(|m| produces(l, m));
     match produced.next() {
@@ -174,7 +176,8 @@ fn wrapped(l: &mut Lower<'_>, value: ExprId, result: Returned) -> ExprId {
     }
 }
 
-/// Returns true for a text with a value in it, such as `"user/" + lang`. What follows `forward:` is no name of a view.
+/// Returns true for a text with a value in it, such as `"user/" + lang`. The text after `forward:`
+/// is not the name of a view.
 fn is_joined(l: &Lower<'_>, value: ExprId) -> bool {
     let mut at = value;
     loop {
@@ -199,7 +202,7 @@ fn named(l: &mut Lower<'_>, at: ExprId, name: &str, arg: ExprId) -> ExprId {
     l.module.add(span, ExprKind::Call { callee, args: vec![plain(arg)] })
 }
 
-/// Returns the address of `"redirect:" + address` or of a template that starts so.
+/// Returns the address of `"redirect:" + address` or of a template that starts with `redirect:`.
 fn redirect(l: &mut Lower<'_>, value: ExprId) -> Option<ExprId> {
     let span = l.module.expr(value).span;
     match l.module.expr(value).kind.clone() {

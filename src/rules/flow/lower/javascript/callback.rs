@@ -7,7 +7,7 @@ use super::notice::mentions;
 use super::{ExprId, ExprKind, function, waited};
 use tree_sitter::Node;
 
-/// Lowers calls that the shape has a better form for. None: an ordinary call.
+/// Lowers calls that the shape can express directly. None: an ordinary call.
 pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args: Node<'_>) -> Option<ExprId> {
     let args = children(args);
     let first = args.first().copied();
@@ -20,7 +20,8 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
         let of = expr(l, object);
         return Some(l.expr(node, ExprKind::Pass(of)));
     }
-    // The interpreter runs the function of `use` and `all` with an element, as Kotlin and Ruby do.
+    // The interpreter runs the function passed to `use` and `all` with an element, as in Kotlin and
+    // Ruby.
     if matches!(name, "use" | "all") && args.iter().any(|a| function::is_literal(*a)) {
         let of = expr(l, object);
         let get = l.sym("get");
@@ -30,7 +31,7 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
     }
     let first = first?;
     match name {
-        // A stream of values: the function gets each of them.
+        // The function receives each value of a stream.
         "then" | "subscribe" | "tap" if name == "then" || function::is_literal(first) => {
             let of = waited::value(l, object);
             let then = l.sym("then");
@@ -54,7 +55,7 @@ pub(super) fn special(l: &mut Lower<'_>, node: Node<'_>, callee: Node<'_>, args:
     }
 }
 
-/// `xs.map(f)` is a list of what `f` gives for an element of `xs`.
+/// Lowers `xs.map(f)` to a list with the result of `f` for an element of `xs`.
 fn map(l: &mut Lower<'_>, node: Node<'_>, object: Node<'_>, first: Node<'_>) -> ExprId {
     let (of, function) = (expr(l, object), expr(l, first));
     let position = l.unknown(node, Vec::new());
@@ -70,7 +71,7 @@ pub(super) fn named_test(l: &mut Lower<'_>, node: Node<'_>, name: &str, of: Node
     l.expr(node, ExprKind::Call { callee, args: vec![plain(of)] })
 }
 
-/// Returns true for a constant text that starts so.
+/// Returns true for a constant text with this start.
 fn is_text(l: &Lower<'_>, node: Node<'_>, start: &str) -> bool {
     node.kind() == "string" && l.text(node).trim_start_matches(['"', '\'']).starts_with(start)
 }
@@ -98,7 +99,7 @@ const QUIET: [&str; 14] = [
     "lookup",
 ];
 
-/// Gives the parameters of a handler of events their types and marks.
+/// Sets the types and marks of the parameters of an event handler.
 pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
     let ExprKind::Member { of, name } = l.module.expr(callee).kind else {
         if let ExprKind::Name(name) = l.module.expr(callee).kind
@@ -136,7 +137,8 @@ pub(super) fn note(l: &mut Lower<'_>, callee: ExprId, args: &[Arg]) {
     }
 }
 
-/// Returns true if the file seems to be of a server of sockets: the messages that a page gets come from its server.
+/// Returns true if the file seems to belong to a socket server. The messages that a page receives
+/// are from its server.
 fn is_server(l: &Lower<'_>) -> bool {
     ["'connection'", "\"connection\"", "WebSocketServer", "WebSocket.Server", "ws.Server", "io.of(", "net.createServer"]
         .iter()
@@ -151,7 +153,7 @@ fn listener(l: &mut Lower<'_>, args: &[Arg]) {
     }
 }
 
-/// `window.onmessage = (event) => …`.
+/// Lowers `window.onmessage = (event) => …`.
 pub(super) fn assigned_handler(l: &mut Lower<'_>, target: Node<'_>, value: ExprId) {
     if matches!(l.text(target), "onmessage" | "window.onmessage" | "self.onmessage" | "globalThis.onmessage") {
         set_mark(l, &[plain(value)], 0, "window message");
@@ -183,7 +185,7 @@ fn last_word(l: &Lower<'_>, id: ExprId) -> String {
     }
 }
 
-/// Returns the function literal that is the last argument.
+/// Returns the index of the last function literal among the arguments.
 fn function_of(l: &Lower<'_>, args: &[Arg]) -> Option<usize> {
     let found = args.iter().rev().find_map(|a| match l.module.expr(a.value).kind {
         ExprKind::Function(id) => Some(id),
@@ -210,7 +212,8 @@ fn set_mark(l: &mut Lower<'_>, args: &[Arg], position: usize, word: &str) {
     }
 }
 
-/// `event.origin === "https://…"` also makes the event trusted: the test `checked origin`(event).
+/// Lowers `event.origin === "https://…"` to the test `checked origin`(event), because it also makes
+/// the event trusted.
 pub(super) fn origin_test(l: &mut Lower<'_>, node: Node<'_>, test: ExprId, sides: [Node<'_>; 2], op: Op) -> ExprId {
     let Some(object) = sides.iter().find(|n| is_origin(l, **n)).and_then(|n| field(*n, "object")) else { return test };
     let checked = named_test(l, node, "checked origin", object);

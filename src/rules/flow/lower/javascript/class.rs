@@ -7,7 +7,7 @@ use super::function::{self, mark, type_name};
 use super::{ExprKind, statement};
 use tree_sitter::Node;
 
-/// Lowers a class. `outer`: decorators that stand outside of the node.
+/// Lowers a class. `outer`: decorators outside of the node.
 pub(super) fn class(l: &mut Lower<'_>, node: Node<'_>, outer: &[Node<'_>]) -> ClassId {
     let name = field(node, "name").map(|n| l.sym_of(n));
     let mut marks: Vec<Mark> = outer.iter().map(|d| mark(l, *d)).collect();
@@ -72,7 +72,8 @@ pub(super) fn method(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> Fun
     id
 }
 
-/// `constructor(private readonly db: Pool)` of TypeScript declares a field and assigns it.
+/// Lowers `constructor(private readonly db: Pool)` of TypeScript, which declares a field and
+/// assigns it.
 fn constructor_fields(l: &mut Lower<'_>, node: Node<'_>, id: FunctionId, class: &mut Class) {
     let mut assigned: Vec<Stmt> = Vec::new();
     for p in field(node, "parameters").map(children).unwrap_or_default() {
@@ -98,7 +99,7 @@ fn property(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>, class: &mut Cla
     let Some(name) = field(node, "property").or_else(|| field(node, "name")) else { return };
     let value = field(node, "value");
     if let Some(v) = value.filter(|v| function::is_literal(*v)) {
-        // `handle = async (req, res) => {…}` is a method that is bound.
+        // `handle = async (req, res) => {…}` is a bound method.
         let word = l.text(name);
         let id = function::function(l, v, Some(word));
         if let Some(f) = l.module.functions.get_mut(id.0 as usize) {

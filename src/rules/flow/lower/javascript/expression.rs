@@ -118,7 +118,7 @@ fn table_of(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Collection(items))
 }
 
-/// Lowers a field. Not there: unknown.
+/// Lowers a field. A missing field becomes an unknown value.
 fn field_expr(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> ExprId {
     match field(node, name) {
         Some(n) => expr(l, n),
@@ -157,7 +157,7 @@ fn regex(l: &mut Lower<'_>, node: Node<'_>, pattern: &str) -> ExprId {
     shown_if_slow(l, node, pattern, value)
 }
 
-/// Shows a regular expression that can take exponential time, and goes on with a value.
+/// Returns a value that is preceded by a call which marks a slow regular expression.
 fn shown_if_slow(l: &mut Lower<'_>, node: Node<'_>, pattern: &str, value: ExprId) -> ExprId {
     if !slow::is_slow(pattern) {
         return value;
@@ -167,7 +167,7 @@ fn shown_if_slow(l: &mut Lower<'_>, node: Node<'_>, pattern: &str, value: ExprId
     l.expr(node, ExprKind::Block { body, value: Some(value) })
 }
 
-/// `new RegExp("…")`.
+/// Lowers `new RegExp("…")`.
 fn built_regex(l: &mut Lower<'_>, node: Node<'_>, value: ExprId) -> ExprId {
     let ExprKind::New { class, args } = &l.module.expr(value).kind else { return value };
     let pattern = args.first().and_then(|a| match &l.module.expr(a.value).kind {
@@ -269,7 +269,8 @@ fn property_key(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         "computed_property_name" => first(l, node),
         "string" | "number" => expr(l, node),
         _ => {
-            // The name is one of the members that are read: `{ exec: run } = module` reads `module.exec`.
+            // Interns the name as a member that is read: `{ exec: run } = module` reads
+            // `module.exec`.
             l.sym_of(node);
             let word = l.text(node).to_owned();
             l.constant(node, &word)
@@ -311,7 +312,7 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         return id;
     }
     let callee = match (function.kind(), children(args).first().map(|a| a.kind())) {
-        // A module by its constant name, as `require` does.
+        // A module is imported by its constant name, as with `require`.
         ("import", Some("string")) => l.named(function, "require"),
         ("member_expression", _) if output::is_plain(l, node, function) => {
             let of = field_expr(l, function, "object");
@@ -326,7 +327,7 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     chosen_method(l, node, function, id)
 }
 
-/// `table[name](x)`: the method is chosen by a value, which the call `[]` shows.
+/// Lowers `table[name](x)`: a value selects the method, which the call `[]` shows.
 fn chosen_method(l: &mut Lower<'_>, node: Node<'_>, function: Node<'_>, call: ExprId) -> ExprId {
     let index = field(function, "index").filter(|i| function.kind() == "subscript_expression" && !is_constant(*i));
     let Some(index) = index else { return call };
@@ -340,7 +341,8 @@ fn is_constant(node: Node<'_>) -> bool {
     matches!(node.kind(), "string" | "number")
 }
 
-/// A tagged template is a call of the tag, written with a backtick, with the values: sql`…${x}` is "sql`"(x).
+/// Lowers a tagged template to a call of the tag, written with a backtick, with the values:
+/// sql`…${x}` is "sql`"(x).
 fn tagged(l: &mut Lower<'_>, node: Node<'_>, tag: Node<'_>, quoted: Node<'_>) -> ExprId {
     if l.text(tag) == "String.raw" {
         return expr(l, quoted);
@@ -421,7 +423,8 @@ fn binary(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     }
 }
 
-/// `typeof x === "string"` is the test `typeof string`(x), `x === "__proto__"` the test `is prototype key`(x).
+/// Lowers `typeof x === "string"` to the test `typeof string`(x), and `x === "__proto__"` to the
+/// test `is prototype key`(x).
 fn special_test(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, right: Node<'_>) -> Option<ExprId> {
     let (name, other) = if right.kind() == "string" { (right, left) } else { (left, right) };
     if name.kind() != "string" {
@@ -440,7 +443,7 @@ fn special_test(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, right: Node<'
 }
 
 fn sum(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    // The innermost first, so that a long chain does not nest deeply.
+    // The innermost operands come first, so that a long chain does not nest deeply.
     let parts = l.chain(node, "binary_expression", "+");
     let mut left: Option<ExprId> = None;
     for part in parts {
@@ -475,7 +478,8 @@ fn assign(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     two_keys(l, node, left, value, id)
 }
 
-/// `a[k][n] = v`: with keys from outside, it changes the prototype of all objects. The call `[][]=` shows it.
+/// Lowers `a[k][n] = v` to a call `[][]=`: with keys from outside, it changes the prototype of all
+/// objects.
 fn two_keys(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, value: ExprId, assign: ExprId) -> ExprId {
     let is_index = |n: Node<'_>| n.kind() == "subscript_expression";
     let inner = field(left, "object").filter(|o| is_index(left) && is_index(*o));

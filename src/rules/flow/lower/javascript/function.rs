@@ -75,14 +75,16 @@ fn parameter(l: &mut Lower<'_>, node: Node<'_>) -> Param {
     Param { span: span(node), name, pattern, ty, default, marks, is_variadic }
 }
 
-/// Returns true for the event of a function of AWS Lambda, whose file answers with `{ statusCode, body }`.
+/// Returns true for the event of an AWS Lambda function, whose file responds with `{ statusCode,
+/// body }`.
 fn is_lambda_event(l: &Lower<'_>, name: Node<'_>, ty: Option<Sym>) -> bool {
     ty.is_none_or(|t| l.module.word(t) == "any")
         && l.text(name) == "event"
         && ["statusCode:", "event.body"].iter().all(|w| mentions(l, w))
 }
 
-/// Returns true if a decorator of a parameter has a pipe that lets only numbers, UUIDs and the like through.
+/// Returns true if a decorator of a parameter has a pipe that accepts only numbers, UUIDs and
+/// similar values.
 fn has_pipe(l: &Lower<'_>, mark: &Mark) -> bool {
     const PIPES: [&str; 6] =
         ["ParseIntPipe", "ParseFloatPipe", "ParseBoolPipe", "ParseUUIDPipe", "ParseEnumPipe", "ParseDatePipe"];
@@ -105,11 +107,11 @@ pub(super) fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Mark {
     }
 }
 
-/// Returns the name of a declared type without type arguments, arrays and `null`: `Request<P>` is `Request`. Returns None for
-/// types without a name.
+/// Returns the name of a declared type without type arguments, arrays and `null`: `Request<P>` is
+/// `Request`. Returns None for types without a name.
 pub(super) fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
     let mut at = node;
-    // A type is only a few levels deep where it has a name.
+    // A type with a name has only a few levels.
     for _ in 0..8 {
         match at.kind() {
             "type_identifier" | "nested_type_identifier" | "predefined_type" | "identifier" => {

@@ -6,7 +6,7 @@ use super::expression::expr;
 use super::{ExprId, ExprKind};
 use tree_sitter::Node;
 
-/// Attributes whose value is run as a script if it starts with `javascript:`.
+/// Attributes whose value is executed as a script if it starts with `javascript:`.
 const ADDRESSES: [(&str, &str); 12] = [
     ("a", "href"),
     ("area", "href"),

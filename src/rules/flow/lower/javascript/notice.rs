@@ -5,7 +5,7 @@ use super::super::{Lower, field};
 use super::ExprId;
 use tree_sitter::Node;
 
-/// Shows a comparison of a secret with what a client sent: `compare secret`.
+/// Returns the call `compare secret` for a comparison of a secret with a value from a client.
 pub(super) fn comparison(l: &mut Lower<'_>, node: Node<'_>, sides: [Node<'_>; 2]) -> Option<ExprId> {
     if sides.iter().any(|n| is_harmless(*n)) {
         return None;
@@ -22,7 +22,8 @@ pub(super) fn comparison(l: &mut Lower<'_>, node: Node<'_>, sides: [Node<'_>; 2]
     Some(l.call(node, "compare secret", Vec::new()))
 }
 
-/// Returns true for the name of a code that authenticates a message, or for the call that computes it: `` `sha256=${sign(body)}` ``.
+/// Returns true for the name of a message authentication code, or for the call that computes it: ``
+/// `sha256=${sign(body)}` ``.
 fn is_mac(text: &str) -> bool {
     const WORDS: [&str; 7] = ["signature", "sig", "digest", "hmac", "expected", "hash", "mac"];
     let inner = text.trim_start_matches('`').trim_end_matches('`');
@@ -48,7 +49,7 @@ fn is_secret_setting(text: &str) -> bool {
         && !word.starts_with("public")
 }
 
-/// Returns true for the name of a secret that somebody sent.
+/// Returns true for the name of a secret that a client sends.
 fn is_given_secret(text: &str) -> bool {
     let word = last_word(text).to_ascii_lowercase();
     ["token", "secret", "key", "password", "passwd", "signature", "auth", "authorization", "bearer", "credential"]
@@ -73,14 +74,15 @@ fn is_harmless(node: Node<'_>) -> bool {
         || node.kind() == "template_string" && node.named_child_count() == 0
 }
 
-/// Returns the last word of a path, without the signs in names of headers: `apikey` of `req.headers['x-api-key']`.
+/// Returns the last word of a path, without the punctuation in names of headers: `apikey` of
+/// `req.headers['x-api-key']`.
 fn last_word(text: &str) -> String {
     let text = text.trim_end_matches([')', ']', '"', '\'', '`', '!']);
     let start = text.rfind(['.', '[', '(', '"', '\'']).map_or(0, |i| i + 1);
     text.get(start..).unwrap_or_default().chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// Parts of names of secrets that programs make.
+/// Parts of names of secrets that programs create.
 const SECRETS: [&str; 17] = [
     "token",
     "secret",
@@ -101,7 +103,7 @@ const SECRETS: [&str; 17] = [
     "recoverycode",
 ];
 
-/// Shows a secret that is made with `Math.random()`: `random secret`.
+/// Returns the call `random secret` for a secret that is created with `Math.random()`.
 pub(super) fn secret(l: &mut Lower<'_>, node: Node<'_>, name: &str, value: Node<'_>) -> Option<ExprId> {
     let text = l.text(value);
     if !text.contains("Math.random()") || text.len() > 400 || text.contains("=>") || text.contains("function") {

@@ -7,8 +7,8 @@ use tree_sitter::Node;
 /// Bytes before a call that are searched for a content type.
 const SEARCHED: usize = 4_000;
 
-/// Returns true if a response is written whose function sets another content type before: `res.type("json")`,
-/// `res.setHeader("Content-Type", "text/plain")`.
+/// Returns true if a call writes a response after its function has set a content type other than
+/// HTML: `res.type("json")`, `res.setHeader("Content-Type", "text/plain")`.
 pub(super) fn is_plain(l: &Lower<'_>, call: Node<'_>, callee: Node<'_>) -> bool {
     let name = field(callee, "property").map(|p| l.text(p)).unwrap_or_default();
     if !matches!(name, "send" | "end" | "write" | "response") {
@@ -25,7 +25,7 @@ fn function_around(node: Node<'_>) -> Option<Node<'_>> {
     let mut at = node.parent()?;
     loop {
         if function::is_literal(at) || matches!(at.kind(), "function_declaration" | "method_definition") {
-            // A short callback is part of the function around it.
+            // A short callback belongs to the enclosing function.
             match at.parent().filter(|_| at.kind() == "arrow_function" || at.kind() == "function_expression") {
                 Some(parent) if parent.kind() == "arguments" && is_inside(parent) => at = parent,
                 _ => return Some(at),
@@ -66,7 +66,8 @@ fn last_type(text: &str) -> Option<String> {
     if rest.starts_with(".attachment") || rest.contains("disposition") {
         return Some("attachment".to_owned());
     }
-    // The first text after the name: `'Content-Type', 'text/plain'`, `'Content-Type': 'text/plain'`, `type('json')`.
+    // Read the first text after the name: `'Content-Type', 'text/plain'`, `'Content-Type':
+    // 'text/plain'`, `type('json')`.
     let rest = rest.get(at.1..)?.trim_start_matches(['"', '\'', ' ', ',', ':', ']', '=', '`', '\n']);
     Some(rest.chars().take_while(|c| !matches!(c, '"' | '\'' | '`' | ')' | '\n')).collect())
 }

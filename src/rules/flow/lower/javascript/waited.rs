@@ -1,14 +1,14 @@
-//! Results that are waited for.
+//! Results of `await`.
 //!
-//! `await store.load(req.params.id)` gives what a store holds, not the text of the argument. A function of this file,
-//! and what only decodes its argument, gives the data of its arguments.
+//! `await store.load(req.params.id)` returns the content of a store, not the text of the argument.
+//! A function of this file, or a decoder, returns data of its arguments.
 
 use super::super::{Lower, children, field, stmt};
 use super::expression::expr;
 use super::{ExprId, ExprKind, StmtKind};
 use tree_sitter::Node;
 
-/// Functions whose result is made of their arguments, although it is waited for.
+/// Functions whose awaited result derives from their arguments.
 const DECODERS: [&str; 40] = [
     "json",
     "text",
@@ -51,7 +51,7 @@ const DECODERS: [&str; 40] = [
     "unzip",
     "decompress",
 ];
-/// Functions whose result is a connection or the like.
+/// Functions whose result is a connection or a similar object.
 const MAKERS: [&str; 12] = [
     "connect",
     "createconnection",
@@ -67,7 +67,7 @@ const MAKERS: [&str; 12] = [
     "createbrowsercontext",
 ];
 
-/// Bytes of a file that is searched for the definition of a function.
+/// Bytes of a file that is searched for the definition of a function, at most.
 const SEARCHED: usize = 300_000;
 
 /// Lowers the value of `await`, or the object of `.then`.
@@ -80,7 +80,7 @@ pub(super) fn value(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Block { body, value: None })
 }
 
-/// Returns true for a call of a function of another file that is not known to pass data on.
+/// Returns true for a call of a function of another file that is not known to pass data through.
 fn is_foreign(l: &Lower<'_>, call: Node<'_>) -> bool {
     let (Some(callee), Some(args)) = (field(call, "function"), field(call, "arguments")) else { return false };
     let is_constant = |n: &Node<'_>| matches!(n.kind(), "string" | "number" | "true" | "false" | "null");
@@ -104,10 +104,10 @@ fn is_foreign(l: &Lower<'_>, call: Node<'_>) -> bool {
     !is_known && !is_defined(l, word)
 }
 
-/// Returns true if the file seems to define a function of the name.
+/// Returns true if the file seems to define a function with this name.
 fn is_defined(l: &Lower<'_>, word: &str) -> bool {
     let text = l.text;
-    // Names of bundles are too short to search, and their files too long.
+    // Names in bundles are too short to search, and bundles are too long.
     if word.len() < 3 || text.len() > SEARCHED {
         return true;
     }

@@ -113,7 +113,7 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     call
 }
 
-/// Returns the node whose bytes a callee has.
+/// Returns the node whose bytes become the span of a callee.
 fn callee_node(node: Node<'_>) -> Node<'_> {
     children(node).last().copied().unwrap_or(node)
 }
@@ -180,7 +180,7 @@ fn chained(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Call { callee, args })
 }
 
-/// Lowers `buildString { append(a); append(b) }` to the text of all that is appended.
+/// Lowers `buildString { append(a); append(b) }` to the text of all appended parts.
 fn built(l: &mut Lower<'_>, node: Node<'_>, lambda: Node<'_>) -> ExprId {
     let mut parts = Vec::new();
     appended(l, lambda, 0, &mut parts);
@@ -202,7 +202,7 @@ fn appended(l: &mut Lower<'_>, node: Node<'_>, level: u32, parts: &mut Vec<ExprI
     }
 }
 
-/// Returns the item that `key to value` is in a map.
+/// Returns the map item of `key to value`.
 fn pair(l: &Lower<'_>, id: ExprId) -> Item {
     if let ExprKind::Collection(items) = &l.module.expr(id).kind
         && let [key, value] = items.as_slice()
@@ -227,7 +227,7 @@ pub(super) fn generic(l: &mut Lower<'_>, node: Node<'_>, op: Op) -> Option<ExprI
     Some(l.expr(node, ExprKind::Call { callee, args }))
 }
 
-/// Adds what a call changes of its receiver.
+/// Adds the change that a call makes to its receiver.
 pub(super) fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let (Some(callee), Some(args)) = (child(node, "navigation_expression"), child(node, "value_arguments")) else {
         return;

@@ -6,7 +6,7 @@ use super::super::super::shape::{ExprId, ExprKind};
 use super::super::{Lower, children, unescape};
 use tree_sitter::Node;
 
-/// Stands for `\$`, which begins no name.
+/// Replaces `\$`, which does not start a name.
 const DOLLAR: char = '\u{0}';
 
 /// Lowers a text. `expr` lowers an expression inside.
@@ -51,7 +51,7 @@ fn split(l: &mut Lower<'_>, node: Node<'_>, text: &str, parts: &mut Vec<ExprId>)
     constant(l, node, rest, parts);
 }
 
-/// Returns where a `$` begins a name.
+/// Returns the offset of a `$` that starts a name.
 fn name_at(text: &str) -> Option<usize> {
     let begins =
         |at: &usize| text.get(at + 1..).is_some_and(|t| t.starts_with(|c: char| c.is_alphabetic() || c == '_'));

@@ -25,7 +25,7 @@ pub(super) fn args(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
     out
 }
 
-/// Returns true for a call of a function of another file that looks something up or changes it.
+/// Returns true for a call of a function of another file that looks up or changes stored objects.
 fn is_foreign(l: &Lower<'_>, node: Node<'_>) -> bool {
     let object = field(node, "object").or_else(|| field(node, "scope"));
     let receiver = object.map(|o| l.text(o));
@@ -63,7 +63,7 @@ fn call_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     };
     let function = field(node, "function").map(|f| f.kind()).unwrap_or_default();
     if matches!(function, "variable_name" | "subscript_expression") {
-        // `$function(…)`: the name of a function is data.
+        // In `$function(…)`, the name of a function is data.
         let check = l.call(node, "call_user_func", vec![callee]);
         let body = vec![stmt(node, StmtKind::Expr(check))];
         let value = l.expr(node, ExprKind::Call { callee, args });
@@ -84,7 +84,7 @@ fn call_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Call { callee, args })
 }
 
-/// `compact('a', 'b')` is `['a' => $a, 'b' => $b]`.
+/// Lowers `compact('a', 'b')` to `['a' => $a, 'b' => $b]`.
 fn compact(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> ExprId {
     let mut items = Vec::new();
     for arg in args {
@@ -95,7 +95,8 @@ fn compact(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> ExprId {
     l.expr(node, ExprKind::Collection(items))
 }
 
-/// The parts of `sprintf('…%s', $x)`. None: the format is not constant or has a form that is not understood.
+/// Returns the parts of `sprintf('…%s', $x)`. None: the format is not constant or has an
+/// unsupported form.
 fn formatted(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> Option<Vec<ExprId>> {
     let (format, values) = args.split_first()?;
     if values.iter().any(|a| a.is_spread) {

@@ -58,7 +58,7 @@ pub(super) fn function(l: &mut Lower<'_>, node: Node<'_>) -> FunctionId {
     l.module.add_function(function)
 }
 
-/// `__construct(private Db $db)` writes the property.
+/// Lowers `__construct(private Db $db)` to a write to the property.
 fn promote(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     let Some(name) = field(node, "name") else { return };
     let value = expr(l, name);
@@ -84,7 +84,7 @@ fn param(l: &mut Lower<'_>, node: Node<'_>) -> Option<Param> {
     })
 }
 
-/// Returns the name of a type. Of a union, the first that is not `null`.
+/// Returns the name of a type. Of a union, returns the first name other than `null`.
 fn ty(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
     match node.kind() {
         "named_type" | "primitive_type" | "name" | "qualified_name" => Some(class_name(l, node)).filter(|s| {
@@ -95,7 +95,7 @@ fn ty(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
     }
 }
 
-/// Attributes: `#[Route('/x')]`.
+/// Lowers attributes: `#[Route('/x')]`.
 fn marks(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Mark> {
     let mut out = Vec::new();
     let groups = field(node, "attributes").map(children).unwrap_or_default();

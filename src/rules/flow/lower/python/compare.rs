@@ -1,9 +1,10 @@
-//! Comparisons of secrets, which `==` makes in a time that depends on them.
+//! Comparisons of secrets with `==`, whose time depends on the secret.
 
 use super::super::Lower;
 use tree_sitter::Node;
 
-/// Returns true for a comparison of a secret or of a code that authenticates a message, with what a client sent.
+/// Returns true if one side is a secret or a message authentication code, and the other side is
+/// from a client.
 pub(super) fn secret(l: &Lower<'_>, sides: [Node<'_>; 2]) -> bool {
     if sides.iter().any(|n| !matches!(n.kind(), "identifier" | "attribute" | "call" | "subscript")) {
         return false;
@@ -18,8 +19,8 @@ pub(super) fn secret(l: &Lower<'_>, sides: [Node<'_>; 2]) -> bool {
     is_one(left, right) || is_one(right, left)
 }
 
-/// Returns true for a call that computes a code: `hmac.new(…).hexdigest()`, `self.digest()`. `hash.hexdigest()` may be a
-/// checksum.
+/// Returns true for a call that computes a message authentication code: `hmac.new(…).hexdigest()`,
+/// `self.digest()`. `hash.hexdigest()` may be a checksum.
 fn computes_mac(text: &str) -> bool {
     if !text.ends_with(')') {
         return false;
@@ -47,7 +48,7 @@ fn is_sent(text: &str) -> bool {
             .any(|p| text.contains(p))
 }
 
-/// Returns true for the name of a secret that somebody sent: `x_api_key`, `token`.
+/// Returns true for the name of a secret that a client sends: `x_api_key`, `token`.
 fn is_given_secret(text: &str) -> bool {
     let word = last_word(text);
     !text.contains('(')

@@ -1,4 +1,4 @@
-//! Idioms of Ruby and Rails that only the words of the code show.
+//! Idioms of Ruby and Rails that are recognised by words of the code.
 
 use super::super::super::shape::{Arg, ExprId, ExprKind};
 use super::super::words::has_secret_name;
@@ -6,11 +6,11 @@ use super::super::{children, field, plain};
 use super::{Ruby, effect};
 use tree_sitter::Node;
 
-/// Attributes that decide what a person may do.
+/// Attributes that control a user's permissions.
 const PRIVILEGED: [&str; 9] =
     ["admin", "is_admin", "role", "role_id", "roles", "superuser", "banned", "account_id", "permissions"];
 
-/// Modules of the core, of Rails and of gems that the table describes or that pass text on.
+/// Modules of the core, of Rails and of gems that the table describes or that pass text through.
 const LIBRARIES: [&str; 72] = [
     "ActionController",
     "ActionDispatch",
@@ -126,7 +126,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         Arg { keyword, value, is_spread: false }
     }
 
-    /// A secret from a request that is compared with `==`.
+    /// Returns a call if a secret from a request is compared with `==`.
     pub(super) fn idiom_of_comparison(&mut self, node: Node<'n>, operator: &str) -> Option<ExprId> {
         let (left, right) = (field(node, "left")?, field(node, "right")?);
         if !matches!(operator, "==" | "!=") {
@@ -149,7 +149,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         Some(self.l.call(node, "__secret_compare", Vec::new()))
     }
 
-    /// Rewrites calls that need more than their name.
+    /// Rewrites calls that their names do not describe completely.
     pub(super) fn idiom_of_call(
         &mut self,
         node: Node<'n>,
@@ -190,8 +190,8 @@ impl<'n> Ruby<'_, '_, 'n> {
         Some(self.l.expr(node, ExprKind::Block { body, value: Some(call) }))
     }
 
-    /// Returns true for a class method of the application, such as `User.authenticate(params[:name])`: its result is a
-    /// record and not the text of the client.
+    /// Returns true for a class method of the application, such as
+    /// `User.authenticate(params[:name])`: its result is a record and not the text of the client.
     pub(super) fn is_record(&self, receiver: Option<Node<'n>>, name: &str, args: &[Arg]) -> bool {
         let Some(receiver) = receiver.filter(|r| matches!(r.kind(), "constant" | "scope_resolution")) else {
             return false;
@@ -207,7 +207,8 @@ impl<'n> Ruby<'_, '_, 'n> {
             && !path.ends_with("Error")
     }
 
-    /// `rand(36)` or `CHARS.sample` in a method whose name is that of a secret. An assignment is looked at by its own idiom.
+    /// Returns true for `rand(36)` or `CHARS.sample` in a method whose name suggests a secret.
+    /// Assignments to a secret are reported by `idioms_of_assignment`.
     fn is_number_of_secret(&self, node: Node<'n>, receiver: Option<Node<'n>>, name: &str, args: &[Node<'n>]) -> bool {
         let of = receiver.map(|r| self.l.text(r));
         let is_weak = match name {
@@ -230,7 +231,8 @@ impl<'n> Ruby<'_, '_, 'n> {
         false
     }
 
-    /// `User.new(params[:user])`, `@user.update(params[:user])`: the key names the record.
+    /// Returns true for `User.new(params[:user])` and `@user.update(params[:user])`, in which the
+    /// key names the record.
     fn is_model_of_params(&self, receiver: Option<Node<'n>>, parts: &[Node<'n>]) -> bool {
         let (Some(receiver), [arg]) = (receiver, parts) else { return false };
         let arg = self.l.text(*arg);
@@ -240,7 +242,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         !key.is_empty() && (name == key || name == format!("{key}s"))
     }
 
-    /// The result of a route of Sinatra is the body of an HTML page.
+    /// Marks the result of a route of Sinatra as the body of an HTML page.
     pub(super) fn idiom_of_block(&mut self, node: Node<'n>, name: &str, block: Node<'n>, closure: ExprId) {
         let is_route = matches!(name, "get" | "post" | "put" | "delete" | "patch");
         let first = field(node, "arguments").and_then(|a| children(a).first().copied());
@@ -292,7 +294,7 @@ fn last_word(text: &str) -> &str {
     text.rsplit(|c: char| !is_word(c)).next().unwrap_or_default()
 }
 
-/// Returns true for what a key is written to in a request or response.
+/// Returns true for an object of a request or response to which keys are written.
 fn is_store(text: &str) -> bool {
     let words = ["session", "headers", "response", "response.headers"];
     words.contains(&text) || text == "cookies" || text.starts_with("cookies.")

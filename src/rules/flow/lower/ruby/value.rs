@@ -8,7 +8,8 @@ use tree_sitter::Node;
 /// Methods whose first argument is a text or an array of a text and its values.
 const SQL: [&str; 10] =
     ["where", "not", "find_by_sql", "having", "order", "joins", "rewhere", "update_all", "exists?", "find_by"];
-/// Methods that only return a part of their object: they are members, so that paths such as `request.headers` are known.
+/// Methods that only return a part of their object. They become members, so that paths such as
+/// `request.headers` are known.
 const PARTS: [&str; 46] = [
     "connection",
     "lease_connection",
@@ -57,7 +58,7 @@ const PARTS: [&str; 46] = [
     "parameters",
     "binding",
 ];
-/// Names that Rails or the core defines: no local variable, but also no method of the file.
+/// Names that Rails or the core defines. They are neither local variables nor methods of the file.
 const GLOBAL: [&str; 9] = ["params", "request", "session", "cookies", "response", "headers", "flash", "logger", "env"];
 
 impl<'n> Ruby<'_, '_, 'n> {
@@ -180,7 +181,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         self.l.expr(node, ExprKind::Collection(items))
     }
 
-    /// A local variable, or a call without arguments of a method that the file defines.
+    /// Lowers a local variable, or a call without arguments of a method that the file defines.
     fn identifier(&mut self, node: Node<'n>) -> ExprId {
         let name = self.l.text(node);
         if !self.is_local(name) && !GLOBAL.contains(&name) && self.methods.contains(name) {
@@ -214,7 +215,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         self.l.constant(node, text)
     }
 
-    /// A string, symbol or heredoc with its interpolations.
+    /// Lowers a string, symbol or heredoc with its interpolations.
     fn text(&mut self, node: Node<'n>) -> ExprId {
         let mut parts: Vec<ExprId> = Vec::new();
         for n in children(node) {
@@ -308,7 +309,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         }
     }
 
-    /// `f(name:)` means `f(name: name)`.
+    /// Lowers `f(name:)` to `f(name: name)`.
     fn shorthand(&mut self, key: Node<'n>) -> ExprId {
         let name = self.l.text(key).trim_end_matches(':');
         self.l.named(key, name)
@@ -331,8 +332,9 @@ impl<'n> Ruby<'_, '_, 'n> {
         self.l.expr(node, ExprKind::Block { body, value: Some(assign) })
     }
 
-    /// `@record.attributes = value` and `self.name = value` of a value that is not fixed are calls: an action stores data in
-    /// a record, and another action reads a different member of another record.
+    /// Lowers `@record.attributes = value` and `self.name = value` to calls, unless the value is
+    /// fixed: an action stores data in a record, and another action reads a different member of
+    /// another record.
     fn setter(&mut self, left: Node<'n>, target: ExprId, right: Node<'n>, value: ExprId) -> Option<ExprId> {
         let receiver = field(left, "receiver").filter(|_| left.kind() == "call")?;
         let is_kept = matches!(receiver.kind(), "instance_variable" | "self");
@@ -358,7 +360,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         Some(self.l.expr(left, ExprKind::Call { callee, args: vec![plain(value)] }))
     }
 
-    /// The left side of an assignment: `a.b = v` is a member here, not a call.
+    /// Lowers the left side of an assignment: `a.b = v` is a member here, not a call.
     fn target(&mut self, node: Node<'n>) -> ExprId {
         if node.kind() == "call"
             && let (Some(of), Some(name)) = (field(node, "receiver"), field(node, "method"))
@@ -481,7 +483,7 @@ impl<'n> Ruby<'_, '_, 'n> {
             inside.extend(parts);
             parts = inside;
         }
-        // The environment of a new process comes before the command.
+        // The environment of a new process precedes the command.
         let starts = matches!(name, "system" | "exec" | "spawn" | "popen" | "capture2" | "capture3" | "popen3");
         if starts && parts.len() > 1 && parts.first().is_some_and(|n| n.kind() == "hash") {
             parts.remove(0);
@@ -504,7 +506,8 @@ impl<'n> Ruby<'_, '_, 'n> {
         out
     }
 
-    /// The keys of `json: { file: x }` and `locals: { template: x }` are not options of `render`.
+    /// Hides the keys of `json: { file: x }` and `locals: { template: x }`, because they are not
+    /// options of `render`.
     fn hide_data(&mut self, node: Node<'n>, args: &mut [Arg]) {
         for a in args {
             let keyword = a.keyword.map(|k| self.l.module.word(k)).unwrap_or_default();
