@@ -41,10 +41,10 @@ const TESTS: &[(&str, &str)] = &[
     ("Package.swift", "swift test"),
 ];
 
-/// Folders that usually contain code of others or generated code.
+/// Folders that usually contain third-party or generated code.
 const FOREIGN: &[&str] = &["vendor", "third_party", "node_modules", "dist", "generated"];
 
-/// The most folders that are listed. With more, one pattern for each name covers them at any depth.
+/// Folders that are listed, at most. With more, one pattern for each name covers them at any depth.
 const MAX_FOREIGN: usize = 8;
 
 /// An example of a guideline, by language.
@@ -66,7 +66,7 @@ pub(super) struct Found {
     pub(super) languages: Vec<&'static str>,
     /// The command that runs the tests.
     pub(super) tests: Option<&'static str>,
-    /// Folders with code of others, sorted. Their names need no escapes in TOML or in a pattern.
+    /// Folders with third-party code, sorted. Their names need no escapes in TOML or in a pattern.
     pub(super) foreign: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ fn is_plain(folder: &str) -> bool {
     folder.chars().all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'))
 }
 
-/// Returns the path down to the first folder that usually contains code of others.
+/// Returns the path down to the first folder that usually contains third-party code.
 fn foreign_folder(folder: &str) -> Option<&str> {
     let mut end = 0;
     for part in folder.split('/') {
