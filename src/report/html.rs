@@ -1,4 +1,4 @@
-//! The report as one HTML page: the verdict, what was reviewed, and the change with its findings.
+//! The report as one HTML page: the verdict, the coverage, and the change with its findings.
 //!
 //! The page is self-contained. Its content security policy names its one script and its one style sheet by hash, and
 //! allows no request. Everything that was reviewed is escaped text.
