@@ -587,7 +587,7 @@ fn every_format_names_the_commit_of_what_is_not_in_the_head() {
     assert!(names.contains(&"sample-inner: password (commit 1a2b3c4d5e1a)"), "{names:?}");
     let bodies: Vec<_> = cases.iter().filter_map(|n| n.first_element_child()?.text()).collect();
     assert_eq!(bodies.iter().filter(|b| b.contains(said)).count(), 1, "{xml}");
-    // The finding is in the head, or in the only commit, so its commit is not mentioned.
+    // The findings are in the head, or in a commit that need not be mentioned.
     let own = full();
     for format in [Format::Github, Format::Gitlab, Format::Rdjson, Format::Junit, Format::Sarif] {
         assert!(!text(&own, format, &Style::default()).contains("not in the head"), "{format:?}");
