@@ -209,7 +209,8 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
 ///
 /// # Errors
 ///
-/// Usage: no files or too many, or a file that is outside of the root, belongs to git, has the name of a file of secrets, or is not a regular file. Errors of [`review::run`].
+/// Usage: no files or too many, or a file that is outside of the root, belongs to git, has the name of a file of
+/// secrets, or is not a regular file. Errors of [`review::run`].
 pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, world: &World<'_>) -> Result<Review> {
     if files.is_empty() || files.len() > MAX_AUDITED {
         let error = Error::usage(format!("{} files are named", files.len()));

@@ -206,7 +206,7 @@ pub(crate) const MAX_ATTEMPTS: u32 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixPolicy {
     pub max_attempts: u32,
-    /// Who plans and writes fixes; `None`: the backends of the review.
+    /// Backend that plans and writes fixes; `None` for the backends of the review.
     pub backend: Option<String>,
 }
 
@@ -220,7 +220,7 @@ pub struct HooksPolicy {
     pub max_cost_per_day: f64,
 }
 
-/// What follows a commit.
+/// The action after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostCommit {
     Off,
@@ -244,13 +244,13 @@ pub struct McpPolicy {
     pub agent_review: AgentReview,
 }
 
-/// What a review by the author's own agent is worth.
+/// The effect of a review by the author's own agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentReview {
     /// Its findings are added. The backends of the policy still have to review.
     #[default]
     Adds,
-    /// It stands for the backends of the policy.
+    /// The review replaces the backends of the policy.
     Counts,
 }
 
@@ -362,7 +362,7 @@ pub struct Sources<'a> {
     pub overrides: &'a Overrides,
 }
 
-/// A policy with notes about ignored settings.
+/// A policy, with notes about ignored settings.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub policy: Policy,
@@ -536,7 +536,7 @@ impl Policy {
         }
     }
 
-    /// Returns the thresholds for a path; for a finding about the whole change (`None`), those of the top level.
+    /// Returns the thresholds for a path. For a finding about the whole change (`None`), the top level applies.
     pub fn thresholds(&self, path: Option<&RepoPath>) -> Thresholds {
         let mut t = Thresholds {
             block_on: self.block_on.clone(),
@@ -634,7 +634,7 @@ struct Entries {
 }
 
 impl Entries {
-    /// Returns the positions of the entries that match, ascending.
+    /// Returns the positions of the matching entries, ascending.
     fn matching<'g>(&self, entries: impl Iterator<Item = &'g Vec<String>>, path: &RepoPath) -> Vec<usize> {
         let (globs, of) = self.globs.get_or_init(|| {
             let flat: Vec<(usize, &String)> =
