@@ -468,7 +468,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Returns the next step for the caller when there is no answer.
+/// Returns the next step for the caller without an answer.
 pub(crate) fn next(outcome: Ended, retry: Retry) -> String {
     match outcome {
         Ended::NothingToReview => "Make the change first.".to_owned(),

@@ -51,7 +51,7 @@ pub struct Serve {
     pub verbose: u8,
 }
 
-/// Serves one client over standard input and output until it goes away.
+/// Serves one client over standard input and output until it disconnects.
 ///
 /// # Errors
 ///

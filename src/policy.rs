@@ -127,7 +127,7 @@ pub struct ReviewPolicy {
     pub jobs: u32,
 }
 
-/// Which of several backends review.
+/// The selection among several backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// All of them.
@@ -147,7 +147,7 @@ pub struct RulesPolicy {
     pub profile: RuleProfile,
 }
 
-/// Which rules run, and how much a finding with a value of unknown origin weighs.
+/// The rules that run, and the weight of a finding with a value of unknown origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RuleProfile {
     /// Rules that are right in practically every case.
@@ -181,7 +181,7 @@ pub struct Guideline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPolicy {
     pub path: String,
-    /// Whether sessions can be committed. If false, git ignores the folder.
+    /// True if sessions can be committed. If false, git ignores the folder.
     pub commit: bool,
 }
 
@@ -191,7 +191,7 @@ pub struct TestsPolicy {
     pub command: Option<String>,
     pub run: bool,
     pub on_failure: OnTestFailure,
-    /// Whether models write failing tests for severe claims.
+    /// True if models write failing tests for severe claims.
     pub reproduce: bool,
     /// The container command for them; empty: bubblewrap.
     pub sandbox: Vec<String>,
@@ -316,7 +316,7 @@ pub enum Layer {
     Flag,
 }
 
-/// Where a value was set.
+/// The origin of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     pub layer: Layer,
@@ -338,11 +338,11 @@ pub struct File {
 pub struct Project {
     pub from: ProjectOrigin,
     pub file: File,
-    /// Whether its operator-only keys apply.
+    /// True if its operator-only keys apply.
     pub trusted: bool,
 }
 
-/// Which version of the project's file applies.
+/// The version of the project's file that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectOrigin {
     Worktree,
@@ -572,7 +572,7 @@ impl Policy {
         self.backends.iter().find(|b| b.name == name)
     }
 
-    /// Returns where a value was set, by its full key (`review.jobs`, `backend.local.base_url`).
+    /// Returns the origin of a value, by its full key (`review.jobs`, `backend.local.base_url`).
     pub fn origin_of(&self, key: &str) -> &Origin {
         const DEFAULT: &Origin = &Origin { layer: Layer::Default, place: String::new(), line: None };
         self.origins.get(key).unwrap_or(DEFAULT)

@@ -1,7 +1,7 @@
 //! Triage in the terminal: decisions on the findings of a stored review, and the menu of sensible next commands.
 //!
-//! State machines over `(State, Input) -> (State, Effects)` and views over `(&State, Size) -> Buffer`, both pure. The edge
-//! (`cli/triage`, `cli/screen`) reads keys, runs effects and draws. Foreign text reaches a cell only through
+//! State machines over `(State, Input) -> (State, Effects)` and views over `(&State, Size) -> Buffer`, both pure. The
+//! edge (`cli/triage`, `cli/screen`) reads keys, runs effects and draws. Untrusted text reaches a cell only through
 //! [`crate::untrusted`], in [`paper`].
 
 pub mod code;

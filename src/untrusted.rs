@@ -228,8 +228,8 @@ pub fn has_active(code: &str) -> bool {
     code.chars().any(|c| !matches!(c, '\n' | '\t') && is_active(c))
 }
 
-/// Returns true for control characters, characters that reorder or hide text, characters without width (Unicode's default
-/// ignorable code points), and line separators.
+/// Returns true for control characters, characters that reorder or hide text, characters without width (Unicode's
+/// default ignorable code points), and line separators.
 pub fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(u32::from(c),

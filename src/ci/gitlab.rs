@@ -28,7 +28,6 @@ pub(super) fn event(env: &Env) -> Result<Event> {
 /// The base is the current target branch, not `CI_MERGE_REQUEST_DIFF_BASE_SHA`: after a change of the target, that
 /// can be the base of the old target, and the commits between the two would not be reviewed. It is the substitute if
 /// the target branch is gone.
-/// branch is gone.
 fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
     let head = env.var("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").and_then(id).unwrap_or(commit);
     let target = env.var("CI_MERGE_REQUEST_TARGET_BRANCH_NAME").and_then(branch);

@@ -32,8 +32,8 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Returns the hooks that the flags name. Without a flag: the hooks that can stop git, and the post-commit hook if the
-    /// policy uses it or all are removed.
+    /// Returns the hooks that the flags name. Without a flag: the hooks that can stop git, and the post-commit hook if
+    /// the policy uses it or all are removed.
     fn hooks(&self, post_commit: PostCommit) -> Vec<Hook> {
         let is_named = |h: &Hook| match h {
             Hook::PreCommit => self.pre_commit,

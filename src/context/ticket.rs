@@ -101,7 +101,8 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Appends the text of a document of Atlassian's editor (<https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/>).
+/// Appends the text of a document of Atlassian's editor
+/// (<https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/>).
 fn editor_text(node: &Value, depth: usize, out: &mut String) {
     const DEEPEST: usize = 32;
     if depth > DEEPEST {

@@ -84,8 +84,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Waits for the end of a stream after its last chunk. A connection can be used again only after its answer was read
-    /// to the end.
+    /// Waits for the end of a stream after its last chunk. A connection can be used again only after its answer was
+    /// read to the end.
     pub async fn finish(mut self) {
         let _ = timeout(TRAILER, self.response.chunk()).await;
     }

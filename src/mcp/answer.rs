@@ -74,7 +74,7 @@ impl Answer {
     }
 }
 
-/// Returns foreign text with control characters escaped.
+/// Returns untrusted text with control characters escaped.
 fn inert(text: &str) -> String {
     Inert::new(text).to_string()
 }

@@ -131,7 +131,7 @@ fn whole(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 1e15).map(|f| f as i64))
 }
 
-/// Returns foreign text, shortened for a message.
+/// Returns untrusted text, shortened for a message.
 pub(super) fn shown(text: &str) -> String {
     let end = text.floor_char_boundary(80);
     let more = if end < text.len() { "…" } else { "" };

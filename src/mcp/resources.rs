@@ -1,4 +1,5 @@
-//! Resources: stored reviews (`review://latest`, `review://<id>`) and the complete schemas of answers (`schema://TOOL`).
+//! Resources: stored reviews (`review://latest`, `review://<id>`) and the complete schemas of answers
+//! (`schema://TOOL`).
 
 use super::tools::{Call, Tool};
 use crate::error::Result;

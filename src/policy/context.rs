@@ -13,13 +13,13 @@ pub struct ContextPolicy {
     pub pattern: Option<String>,
     /// Ticket projects, page spaces and further forge projects (`group/project`) that may be read.
     pub projects: Vec<String>,
-    /// Whether issues of the forge are read.
+    /// True if issues of the forge are read.
     pub issues: bool,
     /// Calls of one review, at most [`MAX_CALLS`].
     pub max_calls: u32,
     /// Time limit for all tickets and pages of one review.
     pub timeout: Duration,
-    /// Whether a reference that cannot be read makes the review incomplete.
+    /// True if a reference that cannot be read makes the review incomplete.
     pub required: bool,
     /// Servers, sorted by name.
     pub servers: Vec<ContextServer>,

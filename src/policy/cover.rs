@@ -5,9 +5,9 @@
 
 use super::glob;
 
-/// The most patterns that one pattern with alternatives may expand to.
+/// Patterns that one pattern with alternatives may expand to, at most.
 const MOST: usize = 64;
-/// The most parts (folders and characters) of all expansions of one pattern.
+/// Parts (folders and characters) of all expansions of one pattern, at most.
 const MOST_PARTS: usize = 4096;
 
 /// The remaining work for proofs. When it is used up, all proofs fail.
@@ -117,8 +117,8 @@ impl Area {
     }
 }
 
-/// Returns true if the wide shape matches every path of the narrow one. A wildcard of the narrow shape must be covered by
-/// a wildcard of the wide one.
+/// Returns true if the wide shape matches every path of the narrow one. A wildcard of the narrow shape must be covered
+/// by a wildcard of the wide one.
 fn includes(wide: &[Part], narrow: &[Part]) -> bool {
     aligned(
         wide,

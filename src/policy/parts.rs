@@ -11,7 +11,7 @@ use super::{PathRule, Policy};
 use crate::finding::{Confidence, Severity};
 use std::collections::HashSet;
 
-/// The most pairs of entries that are compared.
+/// Pairs of entries that are compared, at most.
 const MOST: usize = 1 << 20;
 /// Patterns that are reported, at most.
 const MOST_TOLD: usize = 50;

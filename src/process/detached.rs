@@ -52,7 +52,6 @@ pub fn start(program: &Detached<'_>) -> io::Result<()> {
 /// Moves this process into its own session without a terminal, and gives it the lowest priority.
 ///
 /// A process that leads a group cannot do that and stays in its session, which does not occur after [`start`].
-/// not see.
 #[cfg(unix)]
 pub fn leave() {
     let _ = rustix::process::setsid();
@@ -66,7 +65,8 @@ pub fn birth(pid: u32) -> Option<u64> {
     birth_in(&text)
 }
 
-/// Reads field 22 of `/proc/PID/stat`. The name in parentheses can contain anything, so fields are counted from its end.
+/// Reads field 22 of `/proc/PID/stat`. The name in parentheses can contain anything, so fields are counted from its
+/// end.
 fn birth_in(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(19)?.parse().ok()

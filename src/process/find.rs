@@ -39,8 +39,8 @@ impl fmt::Display for Unfit {
 
 impl std::error::Error for Unfit {}
 
-/// Finds a program by its name in the absolute folders of `PATH`, or by its absolute path. Programs inside the repository
-/// and links into it are rejected.
+/// Finds a program by its name in the absolute folders of `PATH`, or by its absolute path. Programs inside the
+/// repository and links into it are rejected.
 ///
 /// # Errors
 /// No program was found, or it must not or cannot be run.

@@ -1,7 +1,7 @@
 //! The log of a GitHub Actions step: findings in groups that unfold, and annotations of the change.
 //!
 //! GitHub keeps ten annotations of each kind from a step and silently drops the rest, so the worst come first and the
-//! others are counted. No line with foreign text can be read as a workflow command.
+//! others are counted. No line with untrusted text can be read as a workflow command.
 
 use super::words::{self, Level, columns, paragraphs, placed};
 use super::{Style, human};

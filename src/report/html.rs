@@ -54,7 +54,7 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// Removes the style, the script and their hashes from a page, so that a recorded page does not hold them.
+/// Removes the style, the script and their hashes from a page, so that a recorded page does not contain them.
 #[cfg(test)]
 pub(super) fn bare(page: &str) -> String {
     let text = |s: &str| s.replace('\'', "&#39;");

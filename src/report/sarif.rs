@@ -177,8 +177,8 @@ fn is_result(f: &Finding) -> bool {
     f.waived.is_none() && f.suppressed.is_none()
 }
 
-/// Returns the suppressions of a result. An empty list states that it is not suppressed; a missing one, that suppressions
-/// were not computed.
+/// Returns the suppressions of a result. An empty list states that it is not suppressed; a missing one, that
+/// suppressions were not computed.
 fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
     let Some(aside) = words::aside(f) else { return Vec::new() };
     let text = untrusted::plain(&format!("{}: {}", aside.label, aside.reason));

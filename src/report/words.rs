@@ -319,7 +319,7 @@ pub(super) fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>, most: u
     all.into_iter().map(|(_, f)| f).collect()
 }
 
-/// A part of a finding's text. Everything but the label is foreign text, which the format escapes.
+/// A part of a finding's text. Everything but the label is untrusted text, which the format escapes.
 #[derive(Debug)]
 pub(super) enum Part<'f> {
     /// Prose after a label, which may be empty.
@@ -328,14 +328,14 @@ pub(super) enum Part<'f> {
     Code(Cow<'f, str>),
 }
 
-/// Returns the other lines that a finding involves, one text each: `src/a.rs:12: CODE`. They are foreign text, which the
-/// format escapes.
+/// Returns the other lines that a finding involves, one text each: `src/a.rs:12: CODE`. They are untrusted text,
+/// which the format escapes.
 pub(super) fn also(f: &Finding) -> impl Iterator<Item = String> {
     f.also().iter().map(|a| format!("{}:{}: {}", a.file.to_wire(), a.line, untrusted::clipped(&a.quote, LINE)))
 }
 
-/// Returns the path of a value on one line: `line 4 SOURCE → line 7 NAME → line 9 SINK`; `None` if the finding has none.
-/// It is foreign text, which the format escapes.
+/// Returns the path of a value on one line: `line 4 SOURCE → line 7 NAME → line 9 SINK`; `None` if the finding has
+/// none. It is untrusted text, which the format escapes.
 pub(super) fn flow(f: &Finding, arrow: &str) -> Option<String> {
     let steps = f.flow();
     let named = |s: &FlowStep| format!("line {} {}", s.line, untrusted::clipped(&s.quote, STEP));
@@ -350,7 +350,7 @@ pub(super) fn flow(f: &Finding, arrow: &str) -> Option<String> {
 
 /// The reason why a finding does not count.
 pub(super) struct Aside<'f> {
-    /// Such as `waived by ada` or `deferred by ada until 2026-01-31`. Foreign text.
+    /// Such as `waived by ada` or `deferred by ada until 2026-01-31`. Untrusted text.
     pub(super) label: String,
     pub(super) reason: &'f str,
 }
@@ -445,7 +445,7 @@ pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
     out
 }
 
-/// Returns the parts of a finding's text as plain paragraphs. They are foreign text, which the format escapes.
+/// Returns the parts of a finding's text as plain paragraphs. They are untrusted text, which the format escapes.
 pub(super) fn paragraphs(f: &Finding, review: &Review) -> Vec<String> {
     let plain = |part| match part {
         Part::Text(label, text) => format!("{label}{text}"),
@@ -484,7 +484,7 @@ pub(super) fn placed(f: &Finding, review: &Review) -> Option<Location> {
 }
 
 /// Returns one line for each part that was not reviewed, at most `most`: `data/dump.sql: the object is damaged`. The
-/// lines are foreign text, which the format escapes.
+/// lines are untrusted text, which the format escapes.
 pub(super) fn unreviewed(review: &Review, most: usize) -> Vec<String> {
     let failed = &review.coverage.failed;
     let mut lines: Vec<String> = failed

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Files of a tree that are matched against the patterns, at most.
 const MOST: usize = 1_000_000;
 
-/// Patterns as in policy, but relative to the folder they were given in, as a shell would expand them.
+/// The patterns of a file filter, in the syntax of the policy, relative to the folder in which they were given.
 #[derive(Debug)]
 pub(crate) struct Files {
     globs: Globs,

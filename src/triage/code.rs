@@ -42,7 +42,7 @@ pub struct CodeLine {
     pub quoted: Option<Range<usize>>,
 }
 
-/// Returns the code of a finding. The lines are masked as they were stored.
+/// Returns the code of a finding. Secrets in the lines are masked, as in the store.
 pub fn code(finding: &Finding, files: &[(Option<ObjectId>, FileChange)]) -> Code {
     let Some(file) = &finding.file else {
         return quote(finding, "the finding is about the whole change");

@@ -97,7 +97,7 @@ impl Found {
         }
     }
 
-    /// Returns the policy file. Its values are the defaults, and what it suggests is in comments.
+    /// Returns the policy file. Its values are the defaults, and its suggestions are in comments.
     pub(super) fn policy(&self) -> String {
         let mut out = format!(
             "# Policy of claude-reviewer{}.\n# All keys with their values: claude-reviewer policy show\n# Check this file: \
@@ -166,9 +166,9 @@ fn count(languages: &[&'static str], counts: &mut BTreeMap<&'static str, usize>)
     }
 }
 
-/// Returns true if a path can be written into the policy as it is. A tracked path may contain any byte except NUL, and
-/// a line break in it would end the comment: the rest of the name would be keys of the policy, chosen by the author of
-/// a change.
+/// Returns true if a path needs no escapes in the policy. A tracked path may contain any byte except NUL, and a line
+/// break in it would end the comment: the rest of the name would be keys of the policy, chosen by the author of a
+/// change.
 fn is_plain(folder: &str) -> bool {
     folder.chars().all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'))
 }

@@ -137,8 +137,8 @@ fn selection(context: &Context, o: &Options, done: &Done) -> Result<Selection> {
     selection.decided_by(&person, &reports, o.all)
 }
 
-/// Returns lines about findings that block although the person rejected or deferred them, because gate mode does not use the
-/// decisions of this machine.
+/// Returns lines about findings that block although the person rejected or deferred them, because gate mode does not
+/// use the decisions of this machine.
 pub(super) fn overruled(context: &Context, o: &Options, found: &pr::Found, done: &Done) -> Vec<String> {
     let Ok(selection) = selection(context, o, done) else { return Vec::new() };
     let is_overruled = |f: &&Finding| f.blocking && selection.sets_aside(f).is_some();

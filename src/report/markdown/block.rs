@@ -39,7 +39,7 @@ impl Look {
     }
 }
 
-/// Returns the sign of a severity. The name stands next to it: colour alone must not carry the meaning.
+/// Returns the sign of a severity. The name is next to it: colour alone must not carry the meaning.
 pub(super) fn icon(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "⛔",

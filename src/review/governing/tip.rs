@@ -75,7 +75,6 @@ impl Tip {
     /// # Errors
     ///
     /// Same as [`Tip::of`].
-    /// As [`Tip::of`].
     pub(super) fn decides(
         &self,
         base: &State,
