@@ -51,7 +51,7 @@ impl Forge {
         Self { repo, base, fork, head, merge }
     }
 
-    /// Opens a request without problems at its head, whose second commit removed a key.
+    /// Opens a request without a key. `bad` opens one whose second commit removed the key of the first.
     fn good() -> Self {
         Self::new("", &[("b.txt", "fine\n")], &[("b.txt", "better\n")])
     }

@@ -241,7 +241,6 @@ suggestion = "s\u202e"
 
 /// JSON uses its own enumeration of kinds, SARIF that of the review: they must agree, with a different name for each
 /// source.
-/// source apart.
 #[test]
 fn every_source_has_its_own_kind_in_every_format() {
     let repo = Repo::new();

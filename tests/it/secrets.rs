@@ -232,7 +232,7 @@ fn sec_08_what_a_follow_up_would_repeat_is_not_stored_with_a_key_in_it() {
     repo.stage("seed.txt", "seed\n").commit("seed");
     repo.stage("a.py", "x = 1\n");
     let key = aws_key();
-    // A pattern without a match is rejected before it is stored.
+    // The pattern also matches a file, because one without a match would be rejected earlier.
     let glob = format!("{{{key}*,a.py}}");
     let run = repo.review(&["staged", "--files", &glob, "--files", "a.py"], 2);
     assert!(run.stderr.contains("a pattern of files") && run.stderr.contains("secret"), "{}", run.stderr);

@@ -301,7 +301,7 @@ fn inj_06_what_a_program_asks_for_is_not_done() {
     let (report, _) = setup.report(&[], 1);
     let rule = report["findings"].as_array().unwrap().iter().find(|f| f["origin"] == "rules").unwrap();
     assert_eq!((&rule["blocking"], &rule["suppressed"], &rule["waived"]), (&json!(true), &Value::Null, &Value::Null));
-    // A reply with unrequested members is rejected too.
+    // Additional members of a reply have no effect either.
     let more =
         replies(&json!([])).replace("\"findings\":[]", "\"findings\":[],\"block_on\":[],\"run\":\"touch executed\"");
     let setup = Setup::new(&format!("heard\nready\n{more}"));

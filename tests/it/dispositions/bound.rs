@@ -209,8 +209,8 @@ fn pruning_a_baseline_keeps_decisions_that_a_scan_of_the_tree_cannot_check() {
     };
     decide(&repo, &["defer", &id("test-deleted"), "--until", "2999-01-01", "--reason", "moved", "--share"]);
     decide(&repo, &["reject", &id("new.py"), "--reason", "a test server", "--share"]);
-    // Rejected findings are left out of the baseline, existing entries are updated, and entries that the tree cannot
-    // confirm stay.
+    // The code of the rejected entry and that of the baseline entry are gone. Only the baseline entry is pruned: a
+    // person's decision stays, and the tree cannot prove anything about the deleted test.
     repo.stage("new.py", "x = 1\n").stage("old.py", "x = 1\n");
     let said = repo.reviewer(&["baseline", "check"]).run(1).stdout;
     assert_eq!(said.matches("does not hold: ").count(), 1, "{said}");
