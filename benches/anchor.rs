@@ -1,11 +1,10 @@
-//! How well claims are found again in the change: `cargo bench --bench anchor -- [REPOSITORY] [COMMITS]`.
+//! Measures how well claims are anchored to the change: `cargo bench --bench anchor -- [REPOSITORY] [COMMITS]`.
 //!
 //! Takes the newest commits of a history (default: 300 of this repository), makes true claims about lines that they
-//! add, tells them wrongly in every way that models have, and prints how many land on the true line. What must hold of
-//! each way is [`Figures::check`]: of claims that say enough, at least 95 in 100 are on the true line, and can block if
-//! they name the right file. No claim is believed on another line, whatever it names and says, though every line counts
-//! as read. Claims that are true of another line just as they are told are left out, and counted. The same seed every
-//! time.
+//! add, distorts them in every way that models do, and prints how many are anchored to the true line.
+//! [`Figures::check`] has the requirement for each way: of claims with enough information, at least 95 in 100 are on
+//! the true line, and can block if they name the right file. No claim is trusted on another line, although every line
+//! counts as read. Claims that are equally true of another line are excluded and counted. The seed is fixed.
 
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
 
@@ -25,9 +24,9 @@ use perturb::{Figures, Way};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Claims about each chunk of a commit, each told in every way.
+/// Claims about each chunk of a commit, each distorted in every way.
 const CLAIMS: usize = 20;
-/// Changes that are made up.
+/// Number of generated changes.
 const MADE_UP: usize = 60;
 
 fn main() {
@@ -73,7 +72,7 @@ fn measure(
     chunks.len()
 }
 
-/// Prints the figures, and fails when they are not good enough.
+/// Prints the figures, and fails if they are not good enough.
 fn conclude(figures: &[Figures; Way::ALL.len()]) {
     println!(
         "{:24} {:>5} {:>9} | {:>5} {:>10} {:>9} | {:>6} {:>10} | {:>4} {:>9} {:>6} {:>4}",
@@ -118,7 +117,7 @@ fn print(name: &str, f: &Figures) {
     );
 }
 
-/// Returns the newest commits, at most so many.
+/// Returns the newest commits, at most `most`.
 fn history(repo: &Repo, most: usize) -> Vec<ObjectId> {
     let base = (1..=most).rev().find(|n| repo.resolve(&format!("HEAD~{n}")).is_ok());
     base.map_or_else(Vec::new, |n| repo.range(&format!("HEAD~{n}"), "HEAD").expect("a history"))
@@ -128,7 +127,7 @@ fn history(repo: &Repo, most: usize) -> Vec<ObjectId> {
         .collect()
 }
 
-/// Makes what a model is shown of a commit.
+/// Returns the material that a model gets for a commit.
 fn group(repo: &Repo, commit: ObjectId, rules: &RuleSet) -> Group {
     let mut reader = repo.reader();
     let mut files = Vec::new();

@@ -1,7 +1,7 @@
-//! How fast changes are found and written out: `cargo bench --bench diff`.
+//! Measures how fast changes are computed and written: `cargo bench --bench diff`.
 //!
-//! Prints megabytes a second, best of several rounds on one core, for comparing two versions of made-up source
-//! (a few edits, and every fourth line edited), for writing the patch text, and for parsing it again.
+//! Prints megabytes a second, best of several rounds on one core, for comparing two versions of generated source code
+//! (with a few edits, and with every fourth line edited), for writing the patch, and for parsing it again.
 
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
 

@@ -1,7 +1,7 @@
-//! How fast reports are written: `cargo bench --bench report`.
+//! Measures how fast reports are written: `cargo bench --bench report`.
 //!
-//! Reviews a made-up file with some thousand findings through the one path, and prints milliseconds for every
-//! report format, best of several rounds, and the report's size.
+//! Reviews a generated file with some thousand findings, and prints milliseconds for every report format, best of
+//! several rounds, and the size of the report.
 
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
 
@@ -14,7 +14,7 @@ use claude_reviewer::stop::Stop;
 use std::time::Instant;
 
 const ROUNDS: u32 = 9;
-/// Files, each with fewer findings than one file may have of a rule.
+/// Files, each with fewer findings of a rule than the limit for one file.
 const FILES: usize = 8;
 const FINDINGS: usize = 600;
 

@@ -1,8 +1,8 @@
-//! How fast the rules read: `cargo bench --bench scan [-- PATH…]`.
+//! Measures how fast the rules scan: `cargo bench --bench scan [-- PATH…]`.
 //!
 //! Prints megabytes a second of processor time, best of several rounds on one core, for the prefilter alone and for a
-//! scan with every rule, over made-up source text and over the files below each PATH. Where the system does not tell
-//! the processor time, time on the clock.
+//! scan with every rule, over generated source text and over the files below each PATH. Uses wall-clock time on
+//! systems that do not report processor time.
 
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a benchmark prints, and stops when it cannot go on")]
 
@@ -71,14 +71,14 @@ fn best(mut work: impl FnMut()) -> f64 {
     (0..ROUNDS).map(|_| time(&mut work)).fold(f64::MAX, f64::min)
 }
 
-/// What this thread has had of a processor, as Linux tells.
+/// Returns the processor time of this thread on Linux.
 fn processor_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: u64 = stat.split(' ').next()?.parse().ok()?;
     Some(nanoseconds as f64 / 1e9)
 }
 
-/// Lines that look like a program, the same every time.
+/// Generates lines that look like a program; deterministic.
 fn made_up(length: usize) -> Vec<u8> {
     const LINES: [&str; 12] = [
         "def handle_request(self, request, timeout=30):\n",

@@ -34,7 +34,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The hidden subcommand that reviews what waits in a folder.
+/// The hidden subcommand that reviews the waiting commits of a folder.
 pub const COMMAND: &str = "background-job";
 
 const QUEUE: &str = "queue.json";
@@ -46,10 +46,10 @@ const LOG: &str = "log";
 
 /// Interval at which the state of a running review is checked.
 const LOOK: Duration = Duration::from_millis(25);
-/// How long a review that is stopped may take to end: it stops its programs and closes its store.
+/// Time that a stopped review has to end its programs and close its store.
 const STOPPING: Duration = Duration::from_secs(10);
 
-/// The variables of git that a job keeps: which configuration files of the user count.
+/// Git variables that a job keeps: those that select the user's configuration files.
 const KEPT_GIT: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
 
 /// The background reviews of one repository, with all its worktrees.
@@ -59,7 +59,7 @@ pub struct Station {
     folder: Folder,
 }
 
-/// The queue at one moment.
+/// A snapshot of the queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     pub queue: Queue,
@@ -75,16 +75,16 @@ pub struct Today {
     pub reserved: f64,
 }
 
-/// How a review that was asked to stop ended.
+/// The result of a request to stop a review.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stopped {
-    /// Nothing was running or waiting.
+    /// No review was running or waiting.
     Nothing,
-    /// A commit no longer waits. Nothing was running.
+    /// A waiting commit was removed; none was running.
     Waiting(String),
     /// The review of a commit ended.
     Running(String),
-    /// It ended only when it was killed.
+    /// The review of a commit had to be killed.
     Killed(String),
 }
 
@@ -115,11 +115,11 @@ impl Station {
         Ok(folder.map(|folder| Self { home, folder }))
     }
 
-    /// Opens the station with a name, as the arguments of a job have it.
+    /// Opens the station with a name from the arguments of a job.
     ///
     /// # Errors
     ///
-    /// Usage: not a name; it does not exist.
+    /// Usage: the name is invalid or unknown.
     pub fn named(name: &str, env: &Env) -> Result<Self> {
         let unknown = || Error::usage(format!("no background reviews are known as {name}"));
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -130,7 +130,7 @@ impl Station {
         Ok(Self { home, folder })
     }
 
-    /// Adds a commit and starts a process for it, unless one is running that takes it next.
+    /// Adds a commit and starts a process for it, unless a running one will take it next.
     ///
     /// # Errors
     ///
@@ -141,11 +141,12 @@ impl Station {
         self.launch(env)
     }
 
-    /// Starts the review of what waits, also if it was held back. Returns the commit, if one waits.
+    /// Starts the review of the waiting commits, also of those that were held. Returns the next commit, if there is
+    /// one.
     ///
     /// # Errors
     ///
-    /// As [`Station::submit`].
+    /// Same as [`Station::submit`].
     pub fn resume(&self, env: &Env) -> Result<Option<String>> {
         let waiting = self.change(|queue, _| queue::resume(queue))?;
         if waiting.is_some() {
@@ -154,7 +155,7 @@ impl Station {
         Ok(waiting)
     }
 
-    /// Returns what runs and what waits. The commit of a dead process waits again.
+    /// Returns the running and the waiting commits. The commit of a dead process waits again.
     ///
     /// # Errors
     ///
@@ -173,7 +174,7 @@ impl Station {
         self.change(|queue, _| queue::pushed(queue, commits))
     }
 
-    /// Waits until a review is no longer running, at most so long. Returns true if it has ended.
+    /// Waits until a review has ended, for at most the given time. Returns true if it has ended.
     ///
     /// # Errors
     ///
@@ -192,7 +193,7 @@ impl Station {
         }
     }
 
-    /// Ends the review that runs, and drops the commit that waits.
+    /// Stops the running review, and removes the waiting commits.
     ///
     /// # Errors
     ///
@@ -214,10 +215,10 @@ impl Station {
         Ok(Stopped::Killed(commit))
     }
 
-    /// Signals the group of a review, if it is still the process that took the commit.
+    /// Signals the process group of a review if the process is still the one that took the commit.
     fn signal(&self, running: &Running, how: Signalling) -> Result<()> {
         let Running { pid, birth, .. } = running;
-        // The lock proves that the review lives, and the time of its start that the ID is still its own.
+        // The lock proves that the review is alive, and the start time proves that the process ID was not reused.
         let is_alive = self.folder.try_lock(REVIEW_LOCK)?.is_none();
         if !is_alive {
             return Ok(());
@@ -227,7 +228,7 @@ impl Station {
             return Err(Error::usage(error).hint_person("wait until the review ends: claude-reviewer status"));
         }
         match detached::end_group(*pid, how) {
-            // It ended between the two calls.
+            // The process ended between the two calls.
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(()),
             Err(e) => Err(Error::incomplete(format!("cannot stop process {pid}")).caused_by(&e)),
             Ok(()) => Ok(()),
@@ -245,18 +246,18 @@ impl Station {
         Ok(Today { day, spent, reserved })
     }
 
-    /// Takes the review lock and the commit that waits. `None`: another process reviews, or nothing is due.
+    /// Takes the review lock and the next waiting commit; `None` if another process reviews, or if no commit is due.
     fn claim(&self, now: &str) -> Result<Option<(File, Order)>> {
         let pid = std::process::id();
         let worker = queue::Worker { pid, birth: detached::birth(pid), now };
         self.change(|queue, free| {
-            // Under the lock of the queue: a process that ends looks there whether another commit waits.
+            // Checked under the queue lock: a process that ends checks there for further commits.
             let lock = free.filter(|_| queue::is_due(queue))?;
             queue::claim(queue, worker).map(|order| (lock, order))
         })
     }
 
-    /// Ends the turn of this process: changes the queue and releases the review lock at one moment.
+    /// Ends the turn of this process: changes the queue and releases the review lock atomically.
     fn release(&self, lock: File, change: impl FnOnce(&mut Queue)) -> Result<bool> {
         self.change(|queue, _| {
             change(queue);
@@ -269,7 +270,7 @@ impl Station {
     fn change<T>(&self, change: impl FnOnce(&mut Queue, Option<File>) -> T) -> Result<T> {
         let _lock = self.folder.lock(QUEUE_LOCK)?;
         let bytes = self.folder.read(QUEUE)?;
-        // Only a damaged disk leaves a file that is not valid, since it is replaced as a whole.
+        // The file is replaced atomically, so only a damaged disk leaves an invalid one.
         let before: Option<Queue> = bytes.and_then(|b| serde_json::from_slice(&b).ok());
         let mut queue = before.clone().unwrap_or_else(queue::empty);
         let free = self.folder.try_lock(REVIEW_LOCK)?;
@@ -302,7 +303,7 @@ impl Station {
         Ok(result)
     }
 
-    /// Starts a process that reviews what waits.
+    /// Starts a process that reviews the waiting commits.
     fn launch(&self, env: &Env) -> Result<()> {
         self.folder.trim(LOG)?;
         let log = self.folder.log(LOG)?;
@@ -310,7 +311,7 @@ impl Station {
         let name = self.folder.path().file_name().unwrap_or_default();
         let args = [OsString::from(COMMAND), name.to_owned()];
         let vars = inherited(env);
-        // Its own folder: it must not keep a worktree from being removed.
+        // It runs in its own folder, because it must not keep a worktree from being removed.
         let program = Detached { path: &path, args: &args, env: &vars, dir: self.folder.path(), log: &log };
         detached::start(&program).map_err(|e| Error::incomplete("cannot start a background review").caused_by(&e))
     }
@@ -339,8 +340,8 @@ pub fn order(repo: &Repo, now: jiff::Timestamp) -> Result<Option<Order>> {
     }))
 }
 
-/// Returns how the review of a new commit covers that of an earlier one: both go to the same place, and the new commit
-/// follows the earlier one or is its amended form. A commit that cannot be read is not covered.
+/// Returns how the review of a new commit covers that of an earlier one: both have the same push target, and the new
+/// commit descends from the earlier one or amends it. A commit that cannot be read is not covered.
 fn covered(repo: &Repo, new: &Order, old: &Order) -> Option<Covered> {
     let place = |order: &Order| order.push.as_ref().map(|p| (p.remote.clone(), p.reference.clone()));
     if old.worktree != new.worktree || place(old) != place(new) {
@@ -355,7 +356,7 @@ fn covered(repo: &Repo, new: &Order, old: &Order) -> Option<Covered> {
         let is_amended = old.branch.is_some() && old.branch == new.branch && parent(&old.commit) == parent(&new.commit);
         match (is_ancestor, is_amended) {
             (true, _) if new.push.is_some() => None,
-            // Without a commit before it, the range has no beginning: both are reviewed.
+            // Without a parent commit, the range has no start: both commits are reviewed.
             (true, _) => Some(old.from.clone().or_else(|| Some(parent(&old.commit)?.to_string()))?),
             (false, true) => old.from.clone(),
             (false, false) => return None,
@@ -364,7 +365,7 @@ fn covered(repo: &Repo, new: &Order, old: &Order) -> Option<Covered> {
     Some(Covered { commit: old.commit.clone(), from })
 }
 
-/// Returns the first backend whose cost cannot be limited because no price is known, with what to set.
+/// Returns the first backend whose cost cannot be limited because its price is unknown, with the key to set.
 pub fn unpriced(policy: &Policy, env: &Env, top: &Path) -> Option<String> {
     let pool = Pool::default();
     policy.review.backends.iter().find_map(|name| {
@@ -380,7 +381,7 @@ pub fn unpriced(policy: &Policy, env: &Env, top: &Path) -> Option<String> {
     })
 }
 
-/// Returns the variables of a job: those of the hook, without the variables that git sets for its hooks.
+/// Returns the variables of a job: those of the hook, except the variables that git sets for hooks.
 fn inherited(env: &Env) -> Vec<(OsString, OsString)> {
     let is_kept = |name: &str| !name.starts_with("GIT_") || KEPT_GIT.contains(&name);
     let kept = env.vars().filter(|(name, _)| is_kept(&name.to_string_lossy()));

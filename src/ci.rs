@@ -1,7 +1,7 @@
-//! What started a run in CI, and between which two commits the change lies that is to be reviewed.
+//! Determines the event that started a CI run, and the two commits of the change to review.
 //!
-//! Everything here is read from variables, and on GitHub from the file of the event; the repository is not asked.
-//! Names and texts are the author's: they are data, capped, and end up in a prompt only behind its fences.
+//! All of this comes from environment variables, and on GitHub from the event file; the repository is not read. Names
+//! and texts are the author's: they are untrusted data of bounded size, and get into a prompt only inside fences.
 
 mod github;
 mod gitlab;
@@ -13,22 +13,22 @@ use crate::request::{Checkout, Credential, End, Ends, Fetching};
 use std::io::Read as _;
 use std::path::Path;
 
-/// Bytes of an event file.
+/// Bytes of an event file, at most.
 const MAX_EVENT: u64 = 16 << 20;
-/// Bytes of a title that are kept.
+/// Bytes of a title that are kept, at most.
 const MAX_TITLE: usize = 1 << 10;
-/// Bytes of a description that are kept.
+/// Bytes of a description that are kept, at most.
 const MAX_DESCRIPTION: usize = 16 << 10;
-/// Bytes of a branch name.
+/// Bytes of a branch name, at most.
 const MAX_NAME: usize = 1 << 10;
 
-/// Digits of an abbreviated object id: as many as git writes.
+/// Digits of an abbreviated object ID, at least, as git writes it.
 const SHORTEST: usize = 7;
 
-/// The flags that say what no event does.
+/// The command with the options that replace the information of an event.
 const FLAGS: &str = "claude-reviewer review branch HEAD --base REV";
 
-/// A system that runs jobs.
+/// A CI system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     GitHub,
@@ -39,7 +39,7 @@ pub enum System {
 }
 
 impl System {
-    /// Returns its name for people.
+    /// Returns the display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::GitHub => "GitHub",
@@ -51,81 +51,81 @@ impl System {
     }
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A pull or merge request.
     Request,
-    /// A queue that merges requests one after the other.
+    /// A merge queue.
     Queue,
     Push,
     Tag,
-    /// A branch or tag went away.
+    /// A branch or tag was deleted.
     Deleted,
     Schedule,
-    /// A person, or another program, started the job.
+    /// A person or another program started the job.
     Manual,
-    /// Another workflow ended.
+    /// Another workflow ended and triggered this one.
     Follow,
 }
 
-/// An event: what happened, and what changed by it.
+/// An event, with its change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub system: System,
     pub kind: Kind,
-    /// For people: `pull request 12`.
+    /// Display name: `pull request 12`.
     pub label: String,
     pub change: Change,
-    /// Of the request.
+    /// Number of the pull request.
     pub number: Option<u64>,
-    /// Hostile, at most 1 KiB.
+    /// Untrusted, at most 1 KiB.
     pub title: Option<String>,
-    /// Hostile, at most 16 KiB.
+    /// Untrusted, at most 16 KiB.
     pub description: Option<String>,
-    /// The branch that the change goes to.
+    /// Target branch of the change.
     pub target: Option<String>,
-    /// The branch that a request comes from.
+    /// Source branch of a pull request.
     pub branch: Option<String>,
-    /// The owner and branch of a fork, as GitHub looks its requests up: `octocat:topic`. Only where the event names no
-    /// number.
+    /// Owner and branch of a fork, in the form for a search of pull requests on GitHub: `octocat:topic`. Only if the
+    /// event has no number.
     pub fork_head: Option<String>,
-    /// The change comes from another repository; `None` where nobody says.
+    /// True if the change comes from another repository; `None` if that is unknown.
     pub is_fork: Option<bool>,
     pub checkout: Checkout,
-    /// Proves to the forge who asks, where the job was given something that does.
+    /// Credential for the forge, if the job has one.
     pub credential: Option<Credential>,
 }
 
-/// Between which ends a change lies.
+/// The two ends of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     Between {
         head: End,
         base: End,
-        /// Where `base` is gone.
+        /// Substitute for a `base` that is gone.
         instead: Option<End>,
-        /// Why nothing may lie between them, as far as the event itself says so.
+        /// Reason why there may be no commits between the ends, if the event implies it.
         may_be_empty: Option<String>,
     },
-    /// Nothing: a branch was deleted. Its name.
+    /// No change: a branch of this name was deleted.
     Deleted(String),
-    /// The event names no change: why.
+    /// The event names no change, for this reason.
     Unknown(String),
 }
 
 impl Change {
-    /// All that a branch or tag has and the default branch lacks.
+    /// Returns the change of a branch or tag against the default branch.
     fn topic(head: End, trunk: String, is_push: bool) -> Self {
         let may_be_empty = is_push.then(|| "the pushed commits are on the default branch already".to_owned());
         Self::Between { head, base: End::Branch(trunk), instead: None, may_be_empty }
     }
 }
 
-/// Finds out what started the run; `None` where no system is known that did.
+/// Detects the event that started the run; `None` outside of known CI systems.
 ///
 /// # Errors
-/// Usage: an event file that cannot be read, or that is none.
+/// Usage: the event file cannot be read or is invalid.
 pub fn detect(env: &Env) -> Result<Option<Event>> {
     if env.var("GITHUB_ACTIONS").is_some() {
         let Some(path) = env.os("GITHUB_EVENT_PATH") else {
@@ -149,15 +149,15 @@ pub fn detect(env: &Env) -> Result<Option<Event>> {
     Ok(None)
 }
 
-/// Parses the payload of a GitHub event. `path` names the file in messages.
+/// Parses the payload of a GitHub event. `path` is the name of the file in messages.
 ///
 /// # Errors
-/// Usage: the payload is not JSON, or lacks what `GITHUB_EVENT_NAME` promises.
+/// Usage: the payload is not JSON, or lacks a field that `GITHUB_EVENT_NAME` implies.
 pub fn github_event(env: &Env, payload: &[u8], path: &Path) -> Result<Event> {
     github::event(env, payload, path)
 }
 
-/// Says that nothing names the change, and what does.
+/// Returns the error that the change is unknown, with the command that names it.
 pub fn unnamed(why: &str) -> Error {
     Error::usage(format!("cannot determine the change to review: {why}")).hint(FLAGS)
 }
@@ -181,10 +181,10 @@ impl Event {
         }
     }
 
-    /// Returns the ends of the change; what the caller names goes before.
+    /// Returns the ends of the change. The ends that the caller names take precedence.
     ///
     /// # Errors
-    /// Usage, where neither the event nor the caller names them.
+    /// Usage: neither the event nor the caller names them.
     pub fn ends(&self, head: Option<&str>, base: Option<&str>, fetching: Fetching) -> Result<Ends> {
         let rev = |r: &str| End::Rev(r.to_owned());
         let label = format!("{} ({})", self.label, self.system.name());
@@ -197,7 +197,7 @@ impl Event {
             (Change::Between { head, base, instead, may_be_empty }, None, None) => {
                 (head.clone(), base.clone(), instead.clone(), may_be_empty.clone())
             }
-            // What is checked out is all that such a job has.
+            // Such a job has only the checked-out commit.
             (_, None, Some(base)) => (rev("HEAD"), rev(base), None, None),
             (Change::Unknown(why), _, None) => return Err(unnamed(why)),
             (Change::Deleted(name), _, None) => return Err(unnamed(&format!("{name} is deleted"))),
@@ -216,7 +216,7 @@ impl Event {
         })
     }
 
-    /// Returns title and description as one text; hostile.
+    /// Returns title and description as one untrusted text.
     pub fn summary(&self) -> Option<String> {
         let parts: Vec<&str> = [&self.title, &self.description].into_iter().flatten().map(String::as_str).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
@@ -241,24 +241,24 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Takes a full object id that is not all zeros.
+/// Returns a full object ID that is not all zeros.
 fn id(text: &str) -> Option<String> {
     let is_hex = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
     (is_hex && text.bytes().any(|b| b != b'0')).then(|| text.to_ascii_lowercase())
 }
 
-/// Takes the beginning of an object id, long enough to name something.
+/// Returns an abbreviated object ID that is long enough to be unique.
 fn short_id(text: &str) -> Option<String> {
     let is_short = (SHORTEST..64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
     (is_short && text.bytes().any(|b| b != b'0')).then(|| text.to_ascii_lowercase())
 }
 
-/// An end by its id, and the reference that has it.
+/// Returns an end by its ID, and the reference that contains it.
 fn at(id: String, under: Option<String>) -> End {
     End::Id { id, under }
 }
 
-/// Takes the name of a branch, in full or short.
+/// Returns the short name of a branch, from its full or short name.
 fn branch(text: &str) -> Option<String> {
     let name = text.strip_prefix("refs/heads/").unwrap_or(text);
     let fits = !name.is_empty()
@@ -270,7 +270,7 @@ fn branch(text: &str) -> Option<String> {
     fits.then(|| name.to_owned())
 }
 
-/// Keeps the beginning of a text; `None` for one that says nothing.
+/// Returns the start of a text; `None` if the text is blank.
 fn capped(text: &str, most: usize) -> Option<String> {
     let text = text.trim();
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! The command line: clap types, one file per subcommand, one place that prints errors.
+//! The command line: clap types, one file for each subcommand, and the only place that prints errors.
 
 mod apply;
 mod background;
@@ -177,16 +177,16 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Returns true if the arguments are fine and lack only a command.
+/// Returns true if only the command is missing from the arguments.
 fn is_without_command(e: &clap::Error) -> bool {
     use clap::error::ErrorKind;
     matches!(e.kind(), ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
-/// Parses the arguments with the menu as their command.
+/// Parses the arguments with `menu` as the command.
 fn with_menu() -> Result<Cli, clap::Error> {
     let args = crate::env::arguments();
-    // `pr` alone lacks a subcommand of its own, and the menu is none of those.
+    // `pr` alone lacks its own subcommand, and `menu` is not one of those.
     Cli::try_parse_from(args.into_iter().chain(["menu".into()]))
 }
 
@@ -240,7 +240,7 @@ fn refuse(e: &clap::Error) -> ExitStatus {
     // A closed stderr leaves no way to report the error.
     let hints = hints(&meant);
     let _ = if !hints.is_empty() {
-        // The parser's own tips compare letters: for `--base` they name `--backend`.
+        // The parser's own tips compare letters: for `--base` they suggest `--backend`.
         let text = e.render().to_string();
         let first = text.lines().next().unwrap_or_default();
         std::io::stderr().write_all(format!("{first}\n{hints}").as_bytes())
@@ -249,7 +249,7 @@ fn refuse(e: &clap::Error) -> ExitStatus {
     } else if let Err(same) = Cli::try_parse_from(&shown)
         && same.kind() == e.kind()
     {
-        // The same complaint, about arguments that hold nothing to act on.
+        // The parser's own message is safe if the arguments have no control characters.
         same.print()
     } else {
         let text: Vec<_> = e.render().to_string().lines().map(|l| format!("{}\n", Inert::new(l).guarded())).collect();
@@ -261,7 +261,7 @@ fn refuse(e: &clap::Error) -> ExitStatus {
     status
 }
 
-/// Returns one line a hint, each with its end.
+/// Returns the hints, one line each, with line ends.
 fn hints(meant: &Meant) -> String {
     if let [others @ .., last] = &meant.owners[..] {
         let command = |name: &String| format!("`claude-reviewer {name}`");
@@ -275,7 +275,7 @@ fn hints(meant: &Meant) -> String {
 /// Finds what the user likely meant.
 fn meant(e: &clap::Error, args: &[String]) -> Meant {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
-    // The command has both options. Which of them to leave out is in the message.
+    // The command has both options. The message states which of them conflict.
     if e.kind() == ErrorKind::ArgumentConflict {
         return Meant::default();
     }
@@ -322,7 +322,7 @@ impl near_miss::Surroundings for Folder {
     }
 }
 
-/// Returns true if the subcommand is `review`, of arguments that may hold mistakes.
+/// Returns true if the arguments, which may be invalid, select the subcommand `review`.
 fn is_review(args: &[OsString]) -> bool {
     let args: Vec<String> = args.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     let pieces = Grammar::of(&Cli::command()).pieces(&args, |_| Values::None);
@@ -333,7 +333,7 @@ fn is_review(args: &[OsString]) -> bool {
     first == Some("review")
 }
 
-/// The only place that prints errors. What they name is foreign: it is shown, not acted on.
+/// The only place that prints errors. The objects in a message are untrusted: their control characters are escaped.
 fn print_error(e: &Error) {
     let mut text = String::new();
     let mut line = |kind: &str, what: &str| text.push_str(&format!("{kind}: {}\n", Inert::new(what)));
@@ -341,6 +341,6 @@ fn print_error(e: &Error) {
     e.causes.iter().for_each(|c| line("caused by", c));
     e.hints.iter().for_each(|h| line("hint", h));
     use std::io::Write as _;
-    // Nobody is left to tell when stderr is gone.
+    // A failure to write to standard error cannot be reported.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -1,9 +1,9 @@
-//! Tickets and pages that a change refers to: which ones, and what they say.
+//! Tickets and pages that a change refers to: selection and content.
 //!
 //! [`reference`] finds the references in the names and texts of a change, [`allow`] decides which may be read, and
-//! [`gather()`] reads them: issues through a [`Tracker`] that the forge layer provides, tickets and pages from MCP
-//! servers ([`server`]) that the operator names. This code chooses every call; no model does. What comes back is data:
-//! redacted, bounded, and never an instruction.
+//! [`gather()`] reads them: issues through a [`Tracker`] of the forge layer, tickets and pages from MCP servers
+//! ([`server`]) that the operator configures. This code makes every call; no model does. The results are data:
+//! redacted, bounded, and never instructions.
 
 mod allow;
 mod gather;
@@ -29,7 +29,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::time::Instant;
 
-/// Something that was read for a change. All text is redacted.
+/// A ticket or page that was read for a change. All text is redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     /// The name in citations: `PROJ-12`, `#12`, `page 123`.
@@ -37,16 +37,16 @@ pub struct Item {
     pub title: String,
     /// `jira`, `confluence`, `github`, `gitlab`, `bitbucket`, or the name of a server.
     pub source: String,
-    /// When it was last changed, or its version, as the source writes it; empty if the source does not say.
+    /// Time of the last change, or a version, in the form of the source; empty if the source has none.
     pub version: String,
     /// SHA-256 of `text`, in hexadecimal digits.
     pub digest: String,
-    /// The text that models are shown. Empty in a review that was read back: the text is not stored.
+    /// The text that models see. Empty in a stored review, which does not contain it.
     pub text: String,
 }
 
 impl Item {
-    /// Returns true if models were shown a text that is not known here, as in a review that was read back.
+    /// Returns true if models saw a text that is unknown here, as in a stored review.
     pub fn is_unknown(&self) -> bool {
         self.text.is_empty() && self.digest != gather::digest(&self.title, "")
     }
@@ -54,10 +54,10 @@ impl Item {
 
 /// Finds the tracker of the repository under review. Implemented above this layer, where forges are known.
 pub trait Trackers: Debug + Sync {
-    /// Returns the tracker of the project that one of the addresses is of; `None` if no known forge has it.
+    /// Returns the tracker of the project that one of the addresses belongs to; `None` if no known forge has it.
     ///
     /// # Errors
-    /// A lowercase fragment: why the forge cannot be asked.
+    /// A lowercase fragment: why the forge cannot be contacted.
     fn open(&self, desk: &Desk<'_>) -> Result<Option<Box<dyn Tracker>>, String>;
 }
 
@@ -69,7 +69,7 @@ pub struct Desk<'a> {
     pub env: &'a Env,
     /// The top of the repository.
     pub top: Option<&'a Path>,
-    /// The addresses of the remote, the best one first.
+    /// Addresses of the remote, the best one first.
     pub remotes: &'a [String],
 }
 
@@ -81,14 +81,14 @@ pub trait Tracker: Debug {
     /// Returns true if a token for the forge is configured.
     fn has_token(&self) -> bool;
 
-    /// Reads an issue. `None`: the number is that of a pull request.
+    /// Reads an issue; `None` if the number is that of a pull request.
     ///
     /// # Errors
     /// A lowercase fragment: why it cannot be read.
     fn read(&self, wanted: &WantedIssue<'_>) -> Result<Option<Ticket>, String>;
 }
 
-/// An issue to read, and until when.
+/// An issue to read, with a deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedIssue<'a> {
     /// Another project of the same forge; `None`: the project under review.

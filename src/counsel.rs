@@ -1,8 +1,8 @@
-//! Answers that are no review of a change: whether a proposal can be worked from, who is right in a disagreement,
-//! and a look at whole files for weaknesses.
+//! Answers that are not reviews of a change: whether a proposal is complete enough to work from, which side is right
+//! in a disagreement, and an audit of whole files for weaknesses.
 //!
-//! What callers name is a path, never an instruction: the questions are fixed, the documents are data. What a model
-//! quotes is looked up in them.
+//! Callers name only paths, never instructions: the questions are fixed, and the documents are data. Quotes of a
+//! model are searched in the documents.
 
 mod plain;
 
@@ -24,20 +24,20 @@ use plain::Flaw;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Files that are audited at once, at most.
+/// Files in one audit, at most.
 pub const MAX_AUDITED: usize = 500;
 
-/// Who asks, and where.
+/// The options of a question.
 #[derive(Clone, Debug)]
 pub struct CounselAsk {
-    /// Everything that is read lies below.
+    /// Folder that contains all files that are read.
     pub root: PathBuf,
-    /// Backends named for this question; empty: as policy says.
+    /// Backends for this question; empty to use those of the policy.
     pub backends: Vec<String>,
     /// A policy file that the operator named.
     pub config: Option<PathBuf>,
     pub cache: CacheUse,
-    /// `None`: as policy says.
+    /// Time limit; `None` to use that of the policy.
     pub timeout: Option<Duration>,
 }
 
@@ -50,12 +50,12 @@ pub struct Dispute {
 }
 
 impl CounselAsk {
-    /// Asks as the policy at HEAD has it.
+    /// Creates a question with the settings of the policy at HEAD.
     pub fn new(root: PathBuf) -> Self {
         Self { root, backends: Vec::new(), config: None, cache: CacheUse::default(), timeout: None }
     }
 
-    /// Returns the request with everything but its source.
+    /// Returns the request without its source.
     fn request(&self) -> ReviewRequest {
         let mut request = ReviewRequest::new(Source::Code(Vec::new()), self.root.clone());
         request.authority = Authority::Head;
@@ -67,13 +67,13 @@ impl CounselAsk {
     }
 }
 
-/// Checks whether a proposal can be worked from.
+/// Checks whether a proposal is complete enough to work from.
 ///
-/// What can be seen without a model is looked at first; without one, nothing is called valid.
+/// Checks that need no model run first. Without a model, no proposal is valid.
 ///
 /// # Errors
 ///
-/// Usage: a malformed policy, an unknown backend. Incomplete: nobody could be asked for want of a thread.
+/// Usage: a malformed policy, an unknown backend. Incomplete: a thread cannot be started.
 pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -> Result<ProposalCheck> {
     let started = Instant::now();
     let consultation = Consultation::open(&ask.request(), world)?;
@@ -90,7 +90,7 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
     let sound = flaws.iter().all(|f| f.severity < Severity::Major);
     let mut issues: Vec<ProposalIssue> = flaws.into_iter().map(seen).collect();
     let text = redact::text(rules, &bytes).text;
-    // Nobody is asked about nothing.
+    // An empty document needs no model.
     let consulted = match text.trim().is_empty() {
         true => None,
         false => {
@@ -135,12 +135,12 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
     Ok(checked(Some(valid), issues, summary, conduct))
 }
 
-/// Says who is right: the floor manager who rebuts a judge's report, or the judge. Nobody, where no backend answers,
-/// where the answer rests on no words of the documents, or where one of them speaks to whoever decides.
+/// Decides which side is right: the floor manager who rebuts a judge's report, or the judge. There is no decision if
+/// no backend answers, if the answer quotes no text of the documents, or if a document has instructions to the model.
 ///
 /// # Errors
 ///
-/// As [`validate_proposal`].
+/// Same as [`validate_proposal`].
 pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) -> Result<Resolution> {
     let started = Instant::now();
     let consultation = Consultation::open(&ask.request(), world)?;
@@ -204,13 +204,13 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
     })
 }
 
-/// Looks at whole files for weaknesses, as hard as it can: a review like any other, under the policy at HEAD.
-/// `dir` is what relative names start from; `None`: the root.
+/// Audits whole files for weaknesses, at the greatest depth: a normal review, under the policy at HEAD. Relative
+/// names start at `dir`, or at the root without it.
 ///
 /// # Errors
 ///
-/// Usage: no files or too many, one that lies outside of the root, is git's, holds secrets by its name or is no
-/// regular file; and what [`review::run`] says.
+/// Usage: no files or too many, or a file that is outside of the root, belongs to git, has the name of a file of
+/// secrets, or is not a regular file. Errors of [`review::run`].
 pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, world: &World<'_>) -> Result<Review> {
     if files.is_empty() || files.len() > MAX_AUDITED {
         let error = Error::usage(format!("{} files are named", files.len()));
@@ -241,7 +241,7 @@ pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, w
     review::run(&request, world)
 }
 
-/// Returns the question whether a proposal can be worked from.
+/// Returns the question whether a proposal is complete.
 fn proposal_question(proposal: Document) -> Question<form::Proposal> {
     Question {
         system: include_str!("counsel/proposal.md"),
@@ -252,7 +252,7 @@ fn proposal_question(proposal: Document) -> Question<form::Proposal> {
     }
 }
 
-/// Returns the question who is right.
+/// Returns the question which side is right.
 fn conflict_question(exhibits: Vec<(&'static str, Document)>) -> Question<form::Decision> {
     Question {
         system: include_str!("counsel/conflict.md"),
@@ -263,7 +263,7 @@ fn conflict_question(exhibits: Vec<(&'static str, Document)>) -> Question<form::
     }
 }
 
-/// Returns true if a folder lies below another, or is it.
+/// Returns true if a folder equals another one or lies below it.
 fn inside(dir: &Path, root: &Path) -> bool {
     let real = |p: &Path| p.canonicalize().ok().filter(|p| p.is_dir());
     matches!((real(dir), real(root)), (Some(dir), Some(root)) if dir.starts_with(&root))
@@ -286,13 +286,13 @@ fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
     }
 }
 
-/// Says that a document cannot be used.
+/// Returns the result for a document that cannot be used.
 fn refused(file: &Path, why: &str, rules: &RuleSet, started: Instant) -> Conduct {
     let name = redact::name(rules, file.as_os_str().as_encoded_bytes());
     unasked(Outcome::Error, ErrorKind::Unusable, format!("{name} cannot be used: {why}"), started)
 }
 
-/// Says that nobody was asked.
+/// Returns the result of a question that was not sent.
 fn unasked(outcome: Outcome, kind: ErrorKind, error: String, started: Instant) -> Conduct {
     Conduct {
         outcome,
@@ -311,7 +311,7 @@ fn unasked(outcome: Outcome, kind: ErrorKind, error: String, started: Instant) -
     }
 }
 
-/// Says how a question went, and takes the answer out. `None`: nobody was to be asked.
+/// Returns the answer and the result of a question. `None` means that no backend is configured.
 fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant) -> (Option<(String, T)>, Conduct) {
     let Some(consulted) = consulted else {
         let why = "no backend is configured: set review.backends in the policy".to_owned();
@@ -333,7 +333,7 @@ fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant
     let conduct = Conduct {
         outcome,
         status: outcome,
-        // What was stopped or ran out of time may be asked for again by whoever did that.
+        // A caller that stopped the question or set its time limit may ask again.
         retryable: !has_answer && (again.retryable || stopped || timed_out),
         retry_after_s: again.after.filter(|_| !has_answer),
         error: (!has_answer).then(|| format!("no model answered: {}", failed.join("; "))),

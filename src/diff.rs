@@ -1,7 +1,7 @@
-//! The change model: what differs, line by line, with numbers that equal git's.
+//! The change model: the differing lines of files, with the same line numbers as git.
 //!
-//! Pure: no repository, no files, no rules. `git` and the patch parser make these values, everything
-//! else reads them. Line numbers are 1-based; a line ends at `\n` and nowhere else, as in git.
+//! Pure: no repository, no files, no rules. `git` and the patch parser create these values, everything else reads
+//! them. Line numbers are 1-based; only `\n` ends a line, as in git.
 
 use crate::hex;
 use std::fmt;
@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 pub struct RepoPath(Box<[u8]>);
 
 impl RepoPath {
-    /// Takes the path as git stores it.
+    /// Creates a path from git's bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into().into_boxed_slice())
     }
@@ -43,8 +43,8 @@ impl RepoPath {
         }
     }
 
-    /// Returns the path as JSON and SARIF carry it: UTF-8 as it is, anything else in git's C-quoted
-    /// form (`"caf\351.txt"`), so that no two paths look alike.
+    /// Returns the path as it appears in JSON and SARIF: valid UTF-8 as it is, anything else in git's C-quoted form
+    /// (`"caf\351.txt"`), so that different paths stay distinguishable.
     pub fn to_wire(&self) -> String {
         match std::str::from_utf8(&self.0) {
             Ok(s) => s.to_owned(),
@@ -73,7 +73,7 @@ impl LineNo {
     /// The first line.
     pub const FIRST: Self = Self(NonZeroU32::MIN);
 
-    /// Takes a 1-based number; `None` for 0.
+    /// Creates a line number; `None` for 0.
     pub fn new(n: u32) -> Option<Self> {
         NonZeroU32::new(n).map(Self)
     }
@@ -83,7 +83,7 @@ impl LineNo {
         self.0.get()
     }
 
-    /// Returns the number `n` lines further down (saturating).
+    /// Returns the number `n` lines further down; saturates.
     #[must_use]
     pub fn plus(self, n: u32) -> Self {
         Self(self.0.saturating_add(n))
@@ -104,7 +104,7 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
-    /// Takes 20 or 32 raw bytes.
+    /// Creates an ID from 20 or 32 raw bytes.
     pub fn from_raw(raw: &[u8]) -> Option<Self> {
         let mut bytes = [0; 32];
         match raw.len() {
@@ -132,12 +132,12 @@ impl ObjectId {
         Self { len: self.len, bytes: [0; 32] }
     }
 
-    /// Returns true if all bytes are zero, git's name for "no object".
+    /// Returns true if all bytes are zero, which git uses for a missing object.
     pub fn is_null(&self) -> bool {
         self.as_bytes().iter().all(|b| *b == 0)
     }
 
-    /// Returns the first 12 digits, for people.
+    /// Returns the first 12 digits, for display.
     pub fn short(&self) -> String {
         self.to_string()[..12].to_owned()
     }
@@ -155,7 +155,7 @@ impl fmt::Debug for ObjectId {
     }
 }
 
-/// What kind of entry a path is, as git's tree modes tell it.
+/// The type of an entry, from git's tree modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileMode {
     /// 100644.
@@ -180,13 +180,13 @@ impl FileMode {
     }
 }
 
-/// One side of a change: where it is and what it is.
+/// One side of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
     pub path: RepoPath,
     pub mode: FileMode,
-    /// The blob (or, for a submodule, the commit). `None` where the source does not know it: a patch
-    /// without an index line, or a worktree file that has not been read yet.
+    /// ID of the blob, or of the commit of a submodule. `None` if the source does not have it: a patch without an
+    /// index line, or a worktree file that is not read yet.
     pub id: Option<ObjectId>,
 }
 
@@ -195,7 +195,7 @@ pub struct Side {
 pub enum ChangeKind {
     Added,
     Deleted,
-    /// Content or mode. A change of type is a `Deleted` followed by an `Added`, as git prints it.
+    /// The content or the mode. A change of type is a `Deleted` followed by an `Added`, as git prints it.
     Modified,
     /// Similarity in percent, 50 to 100.
     Renamed {
@@ -206,7 +206,7 @@ pub enum ChangeKind {
     },
 }
 
-/// A changed path without its content: cheap to list.
+/// A changed path without its content, which makes listing cheap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub kind: ChangeKind,
@@ -237,7 +237,7 @@ impl FileChange {
         self.entry.path()
     }
 
-    /// Returns the lines, where there are any.
+    /// Returns the text change; `None` for other kinds of content.
     pub fn text(&self) -> Option<&TextChange> {
         match &self.body {
             Body::Text(t) => Some(t),
@@ -246,59 +246,59 @@ impl FileChange {
     }
 }
 
-/// What the content of a changed path is.
+/// The content of a changed path.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// Nothing but names or modes changed, or an empty file came or went.
+    /// Only names or modes changed, or an empty file was added or deleted.
     Same,
     Text(TextChange),
     Binary(BinaryChange),
     Submodule {
-        /// The checked-out tree has changes of its own (worktree sources only).
+        /// The checked-out submodule is modified (worktree sources only).
         dirty: bool,
     },
 }
 
-/// A change of content that is not text.
+/// A change of binary content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BinaryChange {
-    /// Sizes in bytes; `None` where the source does not name them (a patch), or the side does not exist.
+    /// Sizes in bytes; `None` if the source does not have them (a patch), or if the side does not exist.
     pub old_size: Option<u64>,
     pub new_size: Option<u64>,
-    /// The content of both sides; empty where the source does not hold it.
+    /// Content of both sides; empty if the source does not have it.
     pub(in crate::diff) old: Vec<u8>,
     pub(in crate::diff) new: Vec<u8>,
-    /// Why it is not known what a checkout makes of it.
+    /// Reason why the content after a checkout is unknown.
     pub undecoded: Option<Undecoded>,
 }
 
 impl BinaryChange {
-    /// Returns the content of the old side; empty where it is not known.
+    /// Returns the content of the old side; empty if it is unknown.
     pub fn old_bytes(&self) -> &[u8] {
         &self.old
     }
 
-    /// Returns the content of the new side; empty where it is not known.
+    /// Returns the content of the new side; empty if it is unknown.
     pub fn new_bytes(&self) -> &[u8] {
         &self.new
     }
 
-    /// Returns the first bytes of the new side, which name its format.
+    /// Returns the first bytes of the new side, for recognizing its format.
     pub fn head(&self) -> &[u8] {
         const HEAD: usize = 512;
         &self.new[..self.new.len().min(HEAD)]
     }
 
-    /// Returns true if the source names the file and holds nothing of it: a patch made without `--binary`.
+    /// Returns true if the source names the file without its content: a patch made without `--binary`.
     pub fn is_withheld(&self) -> bool {
         self.old_size.is_none() && self.new_size.is_none() && self.new.is_empty()
     }
 }
 
-/// How the new side's bytes became lines.
+/// The encoding that the new side was decoded from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// UTF-8, or bytes that are read as they are.
+    /// UTF-8, or bytes that are not decoded.
     Bytes,
     Utf16Le,
     Utf16Be,
@@ -306,21 +306,21 @@ pub enum Encoding {
     Utf32Be,
 }
 
-/// Why git would not have shown this text, had the change its way.
+/// The reason why git, with the attributes of the change, would not show this text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hidden {
-    /// A NUL byte makes git call the file binary.
+    /// A NUL byte, which makes git treat the file as binary.
     Nul,
-    /// UTF-16 or UTF-32, which git calls binary too.
+    /// UTF-16 or UTF-32, which git treats as binary too.
     Utf16,
-    /// `-diff` or `binary` in attributes.
+    /// `-diff` or `binary` in the attributes.
     Attribute,
-    /// Only the old side is what git calls binary: a program that became a pointer file, a file that
-    /// lost its NUL. Nothing is wrong with the new lines.
+    /// Git treats only the old side as binary: a program that became a pointer file, or a file that lost its NUL. The
+    /// new lines have no such problem.
     OldSide,
 }
 
-/// The lines of a text change.
+/// A change of text.
 #[derive(Clone, Debug)]
 pub struct TextChange {
     pub old: Text,
@@ -328,20 +328,20 @@ pub struct TextChange {
     pub hunks: Vec<Hunk>,
     pub encoding: Encoding,
     pub hidden: Option<Hidden>,
-    /// Why a part of the new side could not be decoded. The rules read its bytes as they are.
+    /// Reason why a part of the new side could not be decoded. The rules read its raw bytes.
     pub undecoded: Option<Undecoded>,
     /// The same change as other programs decode it; see [`TextChange::further_readings`].
     pub(in crate::diff) readings: Vec<TextChange>,
 }
 
-/// Why the text of a file could not be decoded as a whole.
+/// Reason why a file could not be decoded completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undecoded {
-    /// The name is that of a text format, and the bytes are not text.
+    /// The file name is that of a text format, but the bytes are not text.
     Bytes,
-    /// The file declares an encoding without ASCII.
+    /// The file declares an encoding that is not a superset of ASCII.
     Declared(String),
-    /// Attributes name an encoding for the checkout that cannot be produced.
+    /// The attributes name an encoding for the checkout that is unsupported.
     Checkout(String),
 }
 
@@ -359,24 +359,23 @@ impl fmt::Display for Undecoded {
     }
 }
 
-/// One side's text: the whole file, or the parts that a patch shows.
+/// The text of one side: the whole file, or the parts in a patch.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     pub(in crate::diff) bytes: Vec<u8>,
-    /// Runs of consecutive lines, in order of lines and of bytes. A whole file is one run that starts
-    /// at line 1.
+    /// Runs of consecutive lines, ordered by line and by byte. A whole file is one run that starts at line 1.
     pub(in crate::diff) runs: Vec<Run>,
     /// The text is the whole file.
     pub(in crate::diff) complete: bool,
-    /// Where every [`STRIDE`]th line of each run starts; made when a line is first asked for.
+    /// Start of every [`STRIDE`]th line of each run; computed on first use.
     pub(in crate::diff) index: OnceLock<Box<[Vec<usize>]>>,
-    /// Where secrets stand in the bytes; searched when a part is first shown. See [`Text::masked_part`].
+    /// Byte ranges of secrets; searched when a part is first shown. See [`Text::masked_part`].
     pub(in crate::diff) hidden: OnceLock<Box<[Range<usize>]>>,
-    /// Of a reading in which continued lines stand in one; a thin pointer, since few texts have it.
+    /// Present in a reading with joined lines. Boxed, because few texts have it.
     pub(in crate::diff) joints: Option<Box<reading::Joints>>,
 }
 
-/// How many lines lie between two entries of a text's index.
+/// Lines between two entries of a text's index.
 const STRIDE: usize = 64;
 
 /// Consecutive lines of a text.
@@ -392,28 +391,28 @@ pub(in crate::diff) struct Run {
 pub struct Hunk {
     pub old: Lines,
     pub new: Lines,
-    /// The edits, in order, not touching each other.
+    /// The edits, in order; they do not touch each other.
     pub edits: Vec<Edit>,
-    /// The text after the second `@@`, where the source has one.
+    /// The text after the second `@@`, if the source has one.
     pub section: Vec<u8>,
 }
 
-/// One place where lines were replaced, added or removed.
+/// A position at which lines were replaced, added or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What was removed; may be empty.
+    /// Removed lines; may be empty.
     pub old: Lines,
-    /// What was added; may be empty.
+    /// Added lines; may be empty.
     pub new: Lines,
 }
 
 /// A range of lines of one text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// 1-based number of the first line; of an empty range, the line it stands before.
+    /// 1-based number of the first line. For an empty range, the number of the line after it.
     pub start: u32,
     pub count: u32,
-    /// Where the lines stand in [`Text::bytes`].
+    /// Position of the lines in [`Text::bytes`].
     pub(in crate::diff) bytes: Range<usize>,
 }
 
@@ -421,11 +420,11 @@ pub struct Lines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     pub first: LineNo,
-    /// The lines with their line ends; the last may lack one.
+    /// The lines with their line ends; the last one may lack it.
     pub text: &'a [u8],
 }
 
-/// What a line of a hunk is.
+/// The role of a line in a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     Context,
@@ -439,33 +438,33 @@ pub struct Line<'a> {
     pub kind: LineKind,
     pub old: Option<LineNo>,
     pub new: Option<LineNo>,
-    /// The bytes with the line end; the last line of a file may lack one.
+    /// The bytes with the line end; the last line of a file may lack it.
     pub text: &'a [u8],
 }
 
 impl Text {
-    /// Returns how many bytes are known.
+    /// Returns the number of known bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Takes the content of a whole file.
+    /// Creates the text of a whole file.
     pub(in crate::diff) fn of_file(bytes: Vec<u8>) -> Self {
         let runs = vec![Run { first: 1, bytes: 0..bytes.len() }];
         Self { bytes, runs, complete: true, ..Self::default() }
     }
 
-    /// Returns the bytes that are known: the whole file, or the parts that a patch shows.
+    /// Returns the known bytes: the whole file, or the parts in a patch.
     pub fn known(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Returns the bytes when the whole file is known.
+    /// Returns the bytes if the whole file is known.
     pub fn whole(&self) -> Option<&[u8]> {
         self.complete.then_some(&self.bytes[..])
     }
 
-    /// Returns the bytes of a line without its line end; `None` where the line is not known.
+    /// Returns the bytes of a line without its line end; `None` if the line is unknown.
     pub fn line(&self, n: LineNo) -> Option<&[u8]> {
         let run = self.runs.partition_point(|r| r.first <= n.get()).checked_sub(1)?;
         let ahead = (n.get() - self.runs[run].first) as usize;
@@ -484,7 +483,7 @@ impl Text {
         std::iter::once(run.bytes.start).chain(starts.skip(STRIDE - 1).step_by(STRIDE)).collect()
     }
 
-    /// Returns the number of the line that a byte of [`Self::known`] is in.
+    /// Returns the number of the line that contains a byte of [`Self::known`].
     pub fn line_number(&self, at: usize) -> Option<LineNo> {
         let run = &self.runs[self.runs.partition_point(|r| r.bytes.start <= at).checked_sub(1)?];
         let before = self.bytes.get(run.bytes.start..at.min(run.bytes.end))?;
@@ -497,10 +496,10 @@ impl Text {
         &self.bytes[lines.bytes.clone()]
     }
 
-    /// Returns the unbroken part of the text that `inner` lies in, and where in it `inner` starts: a way
-    /// to look at the lines around a place.
+    /// Returns the continuous part of the text that contains `inner`, and the offset of `inner` in it, so that a
+    /// caller can read the lines around it.
     ///
-    /// `inner` must be a slice of this text; `None` when it is not.
+    /// `inner` must be a slice of this text; otherwise the result is `None`.
     pub fn around<'a>(&'a self, inner: &'a [u8]) -> Option<(&'a [u8], usize)> {
         let at = (inner.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
         let run = &self.runs[self.runs.partition_point(|r| r.bytes.start <= at).checked_sub(1)?];
@@ -510,19 +509,19 @@ impl Text {
 }
 
 impl Lines {
-    /// Returns how many bytes the lines take.
+    /// Returns the number of bytes of the lines.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 }
 
 impl TextChange {
-    /// Returns the runs of consecutive added lines, top down.
+    /// Returns the runs of consecutive added lines, from top to bottom.
     pub fn added(&self) -> impl Iterator<Item = Block<'_>> {
         self.blocks(|e| &e.new, &self.new)
     }
 
-    /// Returns the runs of consecutive removed lines, top down, numbered on the old side.
+    /// Returns the runs of consecutive removed lines, from top to bottom, numbered on the old side.
     pub fn removed(&self) -> impl Iterator<Item = Block<'_>> {
         self.blocks(|e| &e.old, &self.old)
     }
@@ -568,9 +567,9 @@ pub struct HunkLines<'a> {
     change: &'a TextChange,
     hunk: &'a Hunk,
     edits: std::slice::Iter<'a, Edit>,
-    /// What is left of the current edit: the context before it, what it removes, what it adds.
+    /// The rest of the current edit: the context before it, its removed lines, its added lines.
     parts: [(LineKind, &'a [u8]); 3],
-    /// Where on the new side the next context starts.
+    /// Position on the new side at which the next context starts.
     at: usize,
     old: u32,
     new: u32,
@@ -578,7 +577,7 @@ pub struct HunkLines<'a> {
 }
 
 impl<'a> HunkLines<'a> {
-    /// Takes the next edit, or the context after the last one; `false` when both are done.
+    /// Loads the next edit, or the context after the last one; returns false at the end.
     fn refill(&mut self) -> bool {
         let (change, none) = (self.change, (LineKind::Context, &[][..]));
         let context = |range: Range<usize>| (LineKind::Context, &change.new.bytes[range]);
@@ -626,7 +625,7 @@ fn line_len(text: &[u8]) -> usize {
     memchr::memchr(b'\n', text).map_or(text.len(), |i| i + 1)
 }
 
-/// Cuts `\n`, or `\r\n`, from the end of a line.
+/// Removes `\n` or `\r\n` from the end of a line.
 pub fn trim_line_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
@@ -649,13 +648,13 @@ pub use between::{Attribute, Sides};
 pub use content::encode_wide;
 pub(crate) use masked::blank_all;
 
-/// Returns true if the name of a path is that of a language or a configuration format, which is always text.
+/// Returns true if the file name is that of a language or a configuration format, which is always text.
 pub fn is_text_name(path: &RepoPath) -> bool {
     names::NameKind::of(path.as_bytes()) == names::NameKind::Text
 }
 
-/// Returns which lines of `old` were replaced by which of `new`: ranges of lines from 0, in order; either may be
-/// empty.
+/// Returns the line ranges of `old` and the ranges of `new` that replace them: 0-based and in order; one of a pair
+/// may be empty.
 pub fn replaced(old: &[u8], new: &[u8]) -> Vec<(Range<u32>, Range<u32>)> {
     let range = |l: &Lines| l.start - 1..l.start - 1 + l.count;
     let hunks = hunks::between(old, new);

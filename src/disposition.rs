@@ -1,9 +1,9 @@
 //! Decisions of people on findings: accepted, rejected or deferred.
 //!
-//! A decision is about a finding and the lines as they were: its entry has the fingerprint of the finding, and a digest of
-//! the lines without masking, since findings that differ in a masked secret share a fingerprint. An entry holds until it
-//! expires, the lines change, or the file gets another copy of them. Entries are in two files of one format: the shared one of the repository, and that of the
-//! store, which belongs to one person. Pure.
+//! A decision is bound to a finding and its lines: the entry has the fingerprint of the finding, and a digest of the
+//! unmasked lines, because findings that differ only in a masked secret share a fingerprint. An entry applies until
+//! it expires, the lines change, or the file gets another copy of them. There are two files of one format: the shared
+//! one in the repository, and the one in the store, which belongs to one person. Pure.
 
 mod comments;
 mod digest;
@@ -22,11 +22,11 @@ use crate::finding::{Decision, Disposition, Finding, Severity};
 use jiff::civil::Date;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The shared file, from the top of the repository.
+/// Path of the shared file, relative to the top of the repository.
 pub const SHARED: &str = ".claude-reviewer/dispositions.toml";
-/// Bytes of a file.
+/// Bytes of a file, at most.
 pub const MAX_BYTES: usize = 4 << 20;
-/// What the rule IDs of claims of models start with.
+/// Prefix of the rule IDs of claims of models.
 const CLAIM: &str = "ai-";
 /// Days after which a deferred finding is pending again, unless a date is given.
 pub const DEFERRED_DAYS: i64 = 90;
@@ -36,25 +36,26 @@ pub const DEFERRED_DAYS: i64 = 90;
 pub struct Entry {
     pub fingerprint: String,
     pub rule: String,
-    /// As reports write paths.
+    /// Path in the form of reports.
     pub path: Option<String>,
-    /// The first of the lines, secrets masked: for people who read the file.
+    /// The first of the lines, secrets masked, for readers of the file.
     pub line: String,
-    /// Of the lines without masking, or of the file if the finding has no lines. `None`: it is about the whole change.
+    /// Digest of the unmasked lines, or of the file for a finding without lines. `None` for a finding about the whole
+    /// change.
     pub digest: Option<Digest>,
-    /// Which of the equal texts in the file it is about. The fingerprint does not say so: its ordinal counts the findings
-    /// of one change.
+    /// The occurrence among equal texts of the file. The fingerprint does not identify it: its ordinal counts the
+    /// findings of one change.
     pub occurrence: Occurrence,
     pub decision: Decision,
     pub reason: String,
     pub owner: String,
     pub created: Date,
-    /// The first day on which it no longer holds.
+    /// The first day on which the entry no longer applies.
     pub expires: Option<Date>,
 }
 
 impl Entry {
-    /// Returns true if the entry says enough: a critical finding is not rejected without a reason.
+    /// Returns true if the entry is sufficient: rejecting a critical finding needs a reason.
     fn is_enough(&self, finding: &Finding) -> bool {
         let needs_reason = self.decision == Decision::Rejected && finding.severity() == Severity::Critical;
         !needs_reason || !self.reason.trim().is_empty()
@@ -65,7 +66,7 @@ impl Entry {
         self.rule.starts_with(CLAIM)
     }
 
-    /// Returns true if the entry is about this content, in this occurrence.
+    /// Returns true if the entry is about this content, at this occurrence.
     fn is_about(&self, content: &Content) -> bool {
         self.occurrence == content.occurrence && self.digest.as_ref().is_some_and(|d| d.is_of(&content.text))
     }
@@ -74,7 +75,7 @@ impl Entry {
         self.expires.is_some_and(|date| date <= today)
     }
 
-    /// Returns what a finding with this entry says of it.
+    /// Returns the decision in the form of a finding.
     pub fn disposition(&self) -> Disposition {
         Disposition {
             decision: self.decision,
@@ -85,18 +86,18 @@ impl Entry {
     }
 }
 
-/// The entries of the files that a review heeds.
+/// The entries that a review uses.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
     by_fingerprint: BTreeMap<String, Vec<Entry>>,
     /// Rules with an entry about one of several equal texts.
     repeated: BTreeSet<String>,
-    /// Other versions of the file. A finding is set aside only if each of them sets it aside too.
+    /// Other versions of the file. A finding is dismissed only if each of them dismisses it too.
     also: Vec<Self>,
 }
 
 impl Entries {
-    /// Joins the entries of several files.
+    /// Merges the entries of several files.
     pub fn new(all: impl IntoIterator<Item = Entry>) -> Self {
         let mut out = Self::default();
         for entry in all {
@@ -108,14 +109,15 @@ impl Entries {
         out
     }
 
-    /// Requires that another version of the file sets findings aside too. Decisions that a finding is right stay.
+    /// Requires that another version of the file dismisses findings too. Decisions that a finding is right stay.
     #[must_use]
     pub fn agreed_by(mut self, other: Self) -> Self {
         self.also.push(other);
         self
     }
 
-    /// Returns the entries that set findings aside, and that no entry of the same finding in another version does.
+    /// Returns the entries that dismiss findings and have no dismissing entry for the same finding in another
+    /// version.
     pub fn missing_from<'e>(&'e self, other: &'e Self) -> impl Iterator<Item = &'e Entry> {
         let has = |e: &Entry| other.by_fingerprint.get(&e.fingerprint).is_some_and(|all| all.iter().any(sets_aside));
         self.by_fingerprint.values().flatten().filter(move |e| sets_aside(e) && !has(e))
@@ -137,18 +139,18 @@ impl Entries {
         rejects(e) && self.also.iter().all(is_agreed)
     }
 
-    /// Returns true if an entry may be about the finding. Whether it holds depends on the lines.
+    /// Returns true if an entry may apply to the finding. The lines decide whether it does.
     pub fn names(&self, finding: &Finding) -> bool {
         self.by_fingerprint.contains_key(finding.fingerprint().as_str()) || self.repeated.contains(finding.rule_id())
     }
 
-    /// Returns the decision that holds for a finding: that of the newest entry about this content that has not expired.
-    /// `content`: what the finding is about; `None`: the whole change.
+    /// Returns the decision that applies to a finding: that of the newest unexpired entry about this content.
+    /// `content` is the content of the finding; `None` for the whole change.
     pub fn of(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Option<Disposition> {
         self.entry(finding, content, today).map(Entry::disposition)
     }
 
-    /// Returns the entry behind [`Self::of`].
+    /// Returns the entry of the decision that [`Self::of`] returns.
     pub fn entry(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Option<&Entry> {
         let entries = self.holding(finding, content, today);
         let entry = entries.into_iter().min_by_key(|e| e.expires.unwrap_or(Date::MAX))?;
@@ -160,12 +162,12 @@ impl Entries {
         self.entry(finding, content, today).is_some_and(|e| e.decision.sets_aside())
     }
 
-    /// Returns the entries behind the decision that holds for a finding: one, or that of each copy of a text of which the
-    /// file has fewer by now.
+    /// Returns the entries of the decision that applies to a finding: one, or one for each copy of a text of which
+    /// the file has fewer copies now.
     pub fn holding(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Vec<&Entry> {
         let mut valid = self.candidates(finding);
         valid.retain(|e| e.rule == finding.rule_id() && !e.is_expired(today) && e.is_enough(finding));
-        // A date that is still to come says nothing about the order: such an entry counts as the oldest.
+        // An entry with a future date could always be the newest, so it counts as the oldest.
         valid.sort_by_key(|e| (e.created > today, std::cmp::Reverse(e.created)));
         let here = match content {
             None => valid.iter().find(|e| e.digest.is_none()),
@@ -190,7 +192,7 @@ impl Entries {
         digest::prepare(wanted);
     }
 
-    /// Returns the digests of the entries that a finding is compared with.
+    /// Returns the digests of the entries that are compared for a finding.
     fn compared(&self, finding: &Finding, content: &Content, today: Date) -> Vec<&Digest> {
         let mut valid = self.candidates(finding);
         valid.retain(|e| e.rule == finding.rule_id() && !e.is_expired(today) && e.is_enough(finding));
@@ -201,8 +203,8 @@ impl Entries {
         compared.filter_map(|e| e.digest.as_ref()).collect()
     }
 
-    /// Returns the entries that may be about a finding: those of its fingerprint and, because its ordinal differs from
-    /// change to change, those about one of several equal texts.
+    /// Returns the entries that may be about a finding: those with its fingerprint, and those about one of several
+    /// equal texts, because the ordinal in their fingerprints differs from change to change.
     fn candidates(&self, finding: &Finding) -> Vec<&Entry> {
         let own = finding.fingerprint().as_str();
         let mut all: Vec<&Entry> = self.by_fingerprint.get(own).into_iter().flatten().collect();
@@ -215,8 +217,9 @@ impl Entries {
     }
 }
 
-/// Returns the entries about a text of which the file has fewer copies than when it was decided on. It is unknown which of
-/// them are left, so the same kind of decision has to hold for each. `valid`: the newest ones first.
+/// Returns the entries about a text of which the file has fewer copies than at the time of the decision. It is
+/// unknown which copies are left, so all of them must have the same kind of decision. `valid` is ordered from newest
+/// to oldest.
 fn of_every_copy<'e>(valid: &[&'e Entry], content: &Content) -> Vec<&'e Entry> {
     let mut by_total: BTreeMap<u32, BTreeMap<u32, &'e Entry>> = BTreeMap::new();
     for entry in valid.iter().filter(|e| e.occurrence.total > content.occurrence.total) {
@@ -229,7 +232,7 @@ fn of_every_copy<'e>(valid: &[&'e Entry], content: &Content) -> Vec<&'e Entry> {
     whole.map(|(_, copies)| copies.into_values().collect()).unwrap_or_default()
 }
 
-/// Returns true if each copy has a decision, and all of them set findings aside or none does.
+/// Returns true if every copy has a decision, and either all of them dismiss findings or none does.
 fn is_decided(total: u32, copies: &BTreeMap<u32, &Entry>) -> bool {
     let aside = copies.values().filter(|e| e.decision.sets_aside()).count();
     copies.len() == total as usize && (aside == 0 || aside == copies.len())
@@ -239,7 +242,7 @@ fn sets_aside(entry: &Entry) -> bool {
     entry.decision.sets_aside()
 }
 
-/// Adds an entry to those of a file. It replaces those of the same finding.
+/// Adds an entry to a file. It replaces the entries of the same finding.
 pub fn put(entries: &mut Vec<Entry>, entry: Entry) {
     entries.retain(|e| e.fingerprint != entry.fingerprint);
     entries.push(entry);

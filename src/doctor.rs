@@ -1,7 +1,7 @@
-//! Looks whether the gate works here: what it needs is there, every backend that policy names can be asked, and a
-//! change with a known bug is stopped while a clean one passes.
+//! Checks that the gate works here: its requirements are met, every backend of the policy can be asked, and a change
+//! with a known bug is blocked while a clean one passes.
 //!
-//! Says what it finds; the exit code follows from that. Keys are told to be there or not, never shown.
+//! The exit code follows from the results. Keys are reported as present or missing, and never printed.
 
 mod backends;
 mod canary;
@@ -18,62 +18,62 @@ pub use health::health;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What is looked at.
+/// The setup to check.
 #[derive(Clone, Copy, Debug)]
 pub struct Patient<'a> {
     pub env: &'a Env,
-    /// The folder to look from.
+    /// Folder from which the checks start.
     pub dir: &'a Path,
-    /// `None`: there is no repository around.
+    /// `None` outside a repository.
     pub repo: Option<&'a Repo>,
     pub policy: &'a Policy,
-    /// Which files the policy was made of, for people.
+    /// Names of the policy files, for display.
     pub policy_files: &'a str,
-    /// What was refused while the policy was made.
+    /// Settings that were rejected when the policy was loaded.
     pub policy_notes: &'a [String],
-    /// A policy file named on the command line.
+    /// Policy file from the command line.
     pub config: Option<&'a PathBuf>,
-    /// Backends named for this look; empty: as policy says.
+    /// Backends for this run; empty to use those of the policy.
     pub backends: &'a [String],
-    /// No socket is opened.
+    /// Open no socket.
     pub offline: bool,
-    /// Every backend is asked to review a small change.
+    /// Ask every backend to review a small change.
     pub probe: bool,
 }
 
-/// How one thing is.
+/// The state of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Good,
-    /// Neither good nor bad.
+    /// Information only.
     Told,
-    /// Likely a mistake; the gate works all the same.
+    /// Probably a mistake, but the gate works.
     Doubtful,
-    /// The gate does not work as it was meant to.
+    /// The gate does not work as intended.
     Bad,
 }
 
-/// One thing that was looked at.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// `key`, `model`.
+    /// Name such as `key` or `model`.
     pub name: &'static str,
     pub state: State,
-    /// May hold foreign text.
+    /// May contain untrusted text.
     pub text: String,
-    /// What to do about it.
+    /// How to fix the problem.
     pub hint: Option<String>,
 }
 
-/// Things that belong together.
+/// Related checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// `policy`, `backend claude`.
+    /// Title such as `policy` or `backend claude`.
     pub title: String,
     pub checks: Vec<Check>,
 }
 
-/// What was found.
+/// The results of all checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnosis {
     pub sections: Vec<Section>,
@@ -125,18 +125,18 @@ impl Section {
 }
 
 impl Diagnosis {
-    /// Counts what keeps the gate from working.
+    /// Returns the number of problems that keep the gate from working.
     pub fn problems(&self) -> usize {
         self.sections.iter().flat_map(|s| &s.checks).filter(|c| c.state == State::Bad).count()
     }
 
-    /// Returns how the program ends.
+    /// Returns the exit code.
     pub fn exit(&self) -> ExitStatus {
         if self.problems() == 0 { ExitStatus::Pass } else { ExitStatus::Incomplete }
     }
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub fn examine(patient: &Patient<'_>) -> Diagnosis {
     let mut sections = vec![place::tools(patient), place::policy(patient)];
     sections.extend(backends::examine(patient));

@@ -1,18 +1,18 @@
-//! The only reader of the environment.
+//! The only module that reads the environment.
 
 use std::ffi::OsStr;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The environment variables that matter, and the folder the program runs in.
+/// The environment variables, and the working directory.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     vars: Vec<(OsString, OsString)>,
-    /// The folder the program was started in.
+    /// The working directory at the start.
     pub dir: PathBuf,
 }
 
-/// Returns the words the program was started with, its own name first.
+/// Returns the arguments of the program, its own name first.
 pub fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
 }
@@ -24,7 +24,7 @@ impl Env {
         Ok(Self { vars: std::env::vars_os().collect(), dir: std::env::current_dir()? })
     }
 
-    /// Makes an environment from pairs, for tests.
+    /// Creates an environment from pairs, for tests.
     pub fn from_pairs<K: Into<OsString>, V: Into<OsString>>(
         dir: PathBuf,
         vars: impl IntoIterator<Item = (K, V)>,
@@ -69,17 +69,17 @@ impl Env {
         self.base_dir("XDG_CONFIG_HOME", ".config")
     }
 
-    /// Returns the folder of what programs keep for the user and can make again, `~/.cache` by default.
+    /// Returns the folder for the user's caches, `~/.cache` by default.
     pub fn cache_home(&self) -> Option<PathBuf> {
         self.base_dir("XDG_CACHE_HOME", ".cache")
     }
 
-    /// Returns the folder of what programs keep for the user between runs, `~/.local/state` by default.
+    /// Returns the folder for state that lasts between runs, `~/.local/state` by default.
     pub fn state_home(&self) -> Option<PathBuf> {
         self.base_dir("XDG_STATE_HOME", ".local/state")
     }
 
-    /// Returns a folder as the XDG base directory specification finds it: relative ones do not count.
+    /// Returns a folder by the rules of the XDG base directory specification: a relative path is ignored.
     fn base_dir(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let absolute = |p: PathBuf| p.is_absolute().then_some(p);
         self.os(variable)
@@ -98,7 +98,7 @@ impl Env {
         self.os("PATH").map(|p| std::env::split_paths(p).collect()).unwrap_or_default()
     }
 
-    /// Returns true if the locale says that the terminal reads UTF-8 (POSIX: `LC_ALL`, then `LC_CTYPE`, then `LANG`).
+    /// Returns true if the locale uses UTF-8 (POSIX: `LC_ALL`, then `LC_CTYPE`, then `LANG`).
     pub fn is_utf8(&self) -> bool {
         ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|v| self.var(v)).is_some_and(|v| {
             let v = v.to_ascii_lowercase();

@@ -1,17 +1,17 @@
-//! What went wrong, for a person: a message that names the object, hints that can be run, and the exit code.
+//! Errors for users: a message that names the object, hints with commands, and the exit code.
 
 use std::fmt;
 
-/// How a run ends. The only place where exit codes are numbers.
+/// The exit status of a run. The only place with numeric exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// Reviewed completely, nothing that blocks.
+    /// The review is complete, and no finding blocks.
     Pass,
-    /// A finding that blocks.
+    /// A finding blocks.
     Block,
     /// Bad flag, configuration, reference or repository state.
     Usage,
-    /// Some part that was asked for was not reviewed.
+    /// A requested part was not reviewed.
     Incomplete,
     /// Ctrl-C.
     Interrupted,
@@ -20,7 +20,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// All of them, by code.
+    /// All exit statuses, by code.
     pub const ALL: [Self; 6] =
         [Self::Pass, Self::Block, Self::Usage, Self::Incomplete, Self::Interrupted, Self::Terminated];
 
@@ -60,17 +60,17 @@ pub enum Kind {
 
 /// An error that reaches the user.
 ///
-/// The text is a lowercase fragment that names the object. Foreign text in it is not escaped: the code that prints
+/// The text is a lowercase fragment that names the object. Untrusted text in it is not escaped: the code that prints
 /// errors escapes it.
 #[derive(Clone, Debug)]
 pub struct Error {
     pub kind: Kind,
     pub message: String,
-    /// Innermost last.
+    /// Causes, the innermost last.
     pub causes: Vec<String>,
-    /// What the user can do: commands if possible.
+    /// Steps for the user: commands if possible.
     pub hints: Vec<String>,
-    /// The same for a coding agent, which calls tools instead of commands of this program.
+    /// Steps for a coding agent, which calls tools instead of commands of this program.
     pub for_agents: Vec<String>,
 }
 

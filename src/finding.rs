@@ -1,8 +1,8 @@
-//! Findings: what is wrong, where, how bad, and what proves it.
+//! Findings: the problem, its position, severity, and evidence.
 //!
-//! A [`Finding`] is made from a [`Proof`] only. `rules` proves by a match in the change, `ai::anchor` by a
-//! claim that was found again in it, `rounds::recall` brings back what was stored; nothing else may name `Proof` (a
-//! test scans the sources).
+//! A [`Finding`] can only be created from a [`Proof`]. `rules` proves a match in the change, `ai::anchor` a claim
+//! that was anchored to it, and `rounds::recall` restores stored findings. No other code may name `Proof` (a test
+//! scans the sources).
 
 pub mod listing;
 
@@ -12,10 +12,11 @@ use crate::untrusted::Inert;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
-/// Equal quotes of a file whose fingerprints are compared: as many findings as a rule lists in a file.
+/// Equal quotes of a file whose fingerprints are compared, at most: the number of findings that a rule lists in a
+/// file.
 const MAX_ORDINAL: u32 = 1_000;
 
-/// How bad a finding is. Ordered: `Suggestion < Minor < Major < Critical`.
+/// The severity of a finding. Ordered: `Suggestion < Minor < Major < Critical`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     Suggestion,
@@ -25,7 +26,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// All of them, worst first.
+    /// All severities, worst first.
     pub const ALL: [Self; 4] = [Self::Critical, Self::Major, Self::Minor, Self::Suggestion];
 
     /// Returns the canonical name.
@@ -56,7 +57,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// What kind of trouble a finding is.
+/// The category of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
     Bug,
@@ -71,7 +72,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// All of them, in the order of the documentation.
+    /// All categories, in the order of the documentation.
     pub const ALL: [Self; 9] = [
         Self::Bug,
         Self::Security,
@@ -141,7 +142,7 @@ impl Confidence {
     }
 }
 
-/// Who found it.
+/// The source of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     Rules,
@@ -159,15 +160,15 @@ impl Origin {
     }
 }
 
-/// A place in the change.
+/// A position in the change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     pub file: RepoPath,
-    /// `None`: the file as a whole.
+    /// `None` for the whole file.
     pub lines: Option<LineSpan>,
 }
 
-/// Returns a place as one line of text names it: the first line of a location, `src/a.py:3`.
+/// Returns a position as text: the first line of a location, `src/a.py:3`.
 pub fn place(location: Option<&Location>) -> String {
     match location {
         Some(Location { file, lines: Some(lines) }) => format!("{}:{}", Inert::new(file.as_bytes()), lines.first),
@@ -181,7 +182,7 @@ pub fn place(location: Option<&Location>) -> String {
 pub struct LineSpan {
     pub first: LineNo,
     pub last: LineNo,
-    /// Byte columns in the first line as it stands in the file, from 0, the end excluded; `None`: the whole line.
+    /// Byte columns in the first line of the file, 0-based, the end excluded; `None` for the whole line.
     pub columns: Option<(u32, u32)>,
 }
 
@@ -194,8 +195,7 @@ pub struct Also {
     pub quote: String,
 }
 
-/// A step of the path that a value takes through a file to the call that makes it dangerous. It is in the file of the
-/// finding.
+/// A step on the path of a value to the call that makes it dangerous. It is in the file of the finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowStep {
     pub line: LineNo,
@@ -216,7 +216,7 @@ pub enum FlowRole {
 }
 
 impl FlowRole {
-    /// All of them, in the order of a path.
+    /// All roles, in the order of a path.
     pub const ALL: [Self; 3] = [Self::Source, Self::Through, Self::Sink];
 
     /// Returns the canonical name.
@@ -229,62 +229,62 @@ impl FlowRole {
     }
 }
 
-/// What supports a finding.
+/// Evidence for a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
     /// A rule matched.
     Rule(String),
-    /// The quote stands in the change.
+    /// The quote occurs in the change.
     Quote,
     /// A tool call read the lines.
     Read { path: RepoPath, first: LineNo, last: LineNo },
-    /// Another backend says the same.
+    /// Another backend reports the same.
     Backend(String),
     /// A test fails on the change, and passes with a fix; see [`Reproduction`].
     Reproduced,
-    /// It was found in this round of the session, and by nobody since: its lines did not change.
+    /// An earlier round of the session reported the finding, and no later one has: its lines did not change.
     Carried { round: u32 },
 }
 
-/// Proof that a finding speaks of the change under review.
+/// Proof that a finding is about the reviewed change.
 ///
-/// Only `rules` and `ai::anchor` may make one, and `rounds::recall` for a finding that was proven when it was stored.
+/// Only `rules` and `ai::anchor` may create one, and `rounds::recall` for a finding that was proven when it was
+/// stored.
 #[derive(Debug)]
 pub struct Proof {
     origin: Origin,
     evidence: Vec<Evidence>,
     confidence: Confidence,
-    /// As it was recorded.
+    /// The recorded fingerprint, for a stored finding.
     fingerprint: Option<Fingerprint>,
 }
 
 impl Proof {
-    /// Says that a rule matched in the change.
+    /// Creates the proof of a rule's match in the change.
     pub(crate) fn rule(id: &str, confidence: Confidence) -> Self {
         Self { origin: Origin::Rules, evidence: vec![Evidence::Rule(id.to_owned())], confidence, fingerprint: None }
     }
 
-    /// Says that a backend's claim was found again in the change. Confidence follows from the evidence.
+    /// Creates the proof of a backend's anchored claim. The confidence follows from the evidence.
     pub(crate) fn claim(backend: &str, evidence: Vec<Evidence>, confidence: Confidence) -> Self {
         Self { origin: Origin::Backend(backend.to_owned()), evidence, confidence, fingerprint: None }
     }
 
-    /// Says that a finding was proven when it was recorded, and what it was known by.
+    /// Creates the proof of a recorded finding, with its recorded fingerprint.
     pub(crate) fn recorded(origin: Origin, evidence: Vec<Evidence>, confidence: Confidence, fingerprint: &str) -> Self {
         Self { origin, evidence, confidence, fingerprint: Some(Fingerprint(fingerprint.to_owned())) }
     }
 }
 
-/// What a finding says, before it is proven.
+/// The content of a finding before it is proven.
 #[derive(Clone, Debug)]
 pub struct Draft {
     pub rule_id: String,
-    /// `None`: the change as a whole.
+    /// `None` for the whole change.
     pub location: Option<Location>,
-    /// The other lines that it involves, in the order of the claim.
+    /// Other lines that the finding involves, in the order of the claim.
     pub also: Vec<Also>,
-    /// The path of a value from its source to its sink; empty where no flow was followed. The fingerprint does not
-    /// depend on it.
+    /// Path of a value from its source to its sink; empty if no data flow was tracked. Not part of the fingerprint.
     pub flow: Vec<FlowStep>,
     pub severity: Severity,
     pub category: Category,
@@ -293,34 +293,34 @@ pub struct Draft {
     pub failure: Option<String>,
     pub suggestion: Option<String>,
     pub replacement: Option<String>,
-    /// The offending text with every secret masked. What the fingerprint is taken over.
+    /// The offending text with all secrets masked. Part of the fingerprint.
     pub quote: String,
     pub cwe: Option<u32>,
-    /// The cited heading of the team's conventions.
+    /// Cited heading of the team's conventions.
     pub convention: Option<String>,
     pub references: Vec<String>,
 }
 
-/// Why a finding does not count.
+/// The reason why a finding does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppression {
-    /// Where the suppression stands: `inline` or `policy`.
+    /// Kind of the suppression: `inline` or `policy`.
     pub by: &'static str,
     pub reason: String,
 }
 
-/// A person's word that lets a finding through.
+/// A person's acceptance of a finding for one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
     pub reason: String,
-    /// Who waived, if the environment names an actor.
+    /// The person, if the environment names an actor.
     pub actor: String,
-    /// The address of the reply on the forge that waives it. Foreign text.
+    /// Address of the reply on the forge with the waiver. Untrusted.
     pub link: Option<String>,
 }
 
 impl Waiver {
-    /// Returns who waived, with the address of the reply if there is one. Foreign text.
+    /// Returns the person, with the address of the reply if there is one. Untrusted.
     pub fn by(&self) -> String {
         self.link.as_ref().map_or_else(|| self.actor.clone(), |link| format!("{}, {link}", self.actor))
     }
@@ -329,11 +329,11 @@ impl Waiver {
 /// A person's decision on a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decision {
-    /// It is right, and someone will fix it. It still counts.
+    /// The finding is right and will be fixed. It still counts.
     Accepted,
-    /// It is wrong, or nothing is to be done. It does not count.
+    /// The finding is wrong, or no action is needed. It does not count.
     Rejected,
-    /// It is right, and not for now. It does not count until it expires.
+    /// The finding is right, but will be fixed later. It does not count until the decision expires.
     Deferred,
 }
 
@@ -359,24 +359,24 @@ impl Decision {
     }
 }
 
-/// A decision that holds for a finding, with what was said about it. Texts of people, without secrets.
+/// A decision that applies to a finding, with its reason. Texts of people, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disposition {
     pub decision: Decision,
-    /// Empty if none was given.
+    /// The reason; may be empty.
     pub reason: String,
-    /// Who decided.
+    /// The person who decided.
     pub owner: String,
-    /// The first day on which it no longer holds.
+    /// The first day on which the decision no longer applies.
     pub expires: Option<jiff::civil::Date>,
 }
 
-/// A test that shows the defect. It ran in a sandbox: it fails on the change and passes with a fix. Foreign text.
+/// A test that reproduces the defect. It ran in a sandbox: it fails on the change and passes with a fix. Untrusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reproduction {
     /// Shell command that runs the test in the top folder.
     pub command: String,
-    /// Files of the test, which the repository does not have, as path and text.
+    /// Files of the test that the repository does not have, as path and text.
     pub files: Vec<(String, String)>,
 }
 
@@ -388,26 +388,26 @@ pub struct Finding {
     evidence: Vec<Evidence>,
     confidence: Confidence,
     fingerprint: Fingerprint,
-    /// Stands for the offending text as it is, secrets included: equal in one run for equal texts, without
-    /// meaning outside of it, and in no report.
+    /// Identifies the unmasked offending text: equal texts have equal values within a run. Has no meaning outside of
+    /// the run, and is in no report.
     pub(crate) identity: u64,
-    /// The commit of a range that the finding belongs to.
+    /// The commit of a range in which the finding is.
     pub commit: Option<ObjectId>,
     pub suppressed: Option<Suppression>,
     pub waived: Option<Waiver>,
-    /// What a person decided about it; `None`: nothing, it is pending.
+    /// A person's decision; `None` if the finding is pending.
     pub disposition: Option<Disposition>,
-    /// Why a backend holds it for a false alarm. A rule's finding counts nevertheless.
+    /// Reason why a backend considers the finding a false positive. A rule's finding counts all the same.
     pub disputed: Option<String>,
     pub reproduction: Option<Reproduction>,
-    /// Set by the verdict: this finding blocks.
+    /// True if the finding blocks; set by the verdict.
     pub blocking: bool,
-    /// The code around it, for people.
+    /// The surrounding code, for people.
     pub frame: Option<Frame>,
 }
 
 impl Finding {
-    /// Returns the finding with other texts: those of its claim, and the name of what it cites if that is no ticket.
+    /// Returns the finding with changed texts: those of its claim, and its citation if that is not a ticket.
     pub(crate) fn with_texts(&self, mut change: impl FnMut(&str) -> String) -> Self {
         let mut out = self.clone();
         let d = &mut out.draft;
@@ -419,8 +419,9 @@ impl Finding {
         out
     }
 
-    /// Takes the path of another finding about the same flaw, and its severity and confidence where these are higher. Does
-    /// nothing if the other one has no path, or this one has one. `raises`: whether the severity may change.
+    /// Copies the path of another finding about the same flaw, and its severity and confidence if they are higher.
+    /// Has no effect if the other one has no path, or if this one has one. The severity changes only if `raises` is
+    /// true.
     pub(crate) fn take_flow(&mut self, other: &Self, raises: bool) {
         if other.draft.flow.is_empty() || !self.draft.flow.is_empty() {
             return;
@@ -432,7 +433,8 @@ impl Finding {
         }
     }
 
-    /// Lowers severity and confidence of a finding whose proof is weaker than its rule supposed. The message says why.
+    /// Lowers the severity and confidence of a finding with a weaker proof than its rule assumes. The message states
+    /// why.
     pub(crate) fn doubt(&mut self, severity: Severity, why: &str) {
         self.draft.severity = severity;
         self.draft.message = format!("{} ({why})", self.draft.message.trim_end_matches('.'));
@@ -452,7 +454,7 @@ impl Finding {
         self.draft.convention = Some(cited);
     }
 
-    /// Makes a finding. The proof's maker answers for the draft's location and quote.
+    /// Creates a finding. The creator of the proof is responsible for the location and quote of the draft.
     pub fn new(proof: Proof, draft: Draft) -> Self {
         let Proof { origin, evidence, confidence, fingerprint } = proof;
         let fingerprint = fingerprint.unwrap_or_else(|| Fingerprint::of(&draft, 0));
@@ -483,11 +485,11 @@ impl Finding {
     pub fn location(&self) -> Option<&Location> {
         self.draft.location.as_ref()
     }
-    /// Returns the path, where the finding has one.
+    /// Returns the path, if the finding has one.
     pub fn file(&self) -> Option<&RepoPath> {
         self.draft.location.as_ref().map(|l| &l.file)
     }
-    /// Returns the lines, where the finding has some.
+    /// Returns the lines, if the finding has any.
     pub fn lines(&self) -> Option<LineSpan> {
         self.draft.location.as_ref().and_then(|l| l.lines)
     }
@@ -495,7 +497,7 @@ impl Finding {
     pub fn also(&self) -> &[Also] {
         &self.draft.also
     }
-    /// Returns the path of a value from its source to its sink; empty where no flow was followed.
+    /// Returns the path of a value from its source to its sink; empty if no data flow was tracked.
     pub fn flow(&self) -> &[FlowStep] {
         &self.draft.flow
     }
@@ -544,17 +546,18 @@ impl Finding {
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
-    /// Returns the fingerprints that findings of this rule with this quote have in its file, in the order of their lines.
+    /// Returns the fingerprints that findings of this rule with this quote have in the file, in the order of their
+    /// lines.
     pub(crate) fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> + '_ {
         (0..MAX_ORDINAL).map(|ordinal| Fingerprint::of(&self.draft, ordinal))
     }
-    /// Adds evidence. Confidence stays as it was proven.
+    /// Adds evidence. The confidence does not change.
     pub(crate) fn support(&mut self, evidence: Evidence) {
         if !self.evidence.contains(&evidence) {
             self.evidence.push(evidence);
         }
     }
-    /// Returns the round of the session that found it, where nobody has since.
+    /// Returns the round of the session that reported the finding, if no later one has.
     pub fn carried_from(&self) -> Option<u32> {
         self.evidence.iter().find_map(|e| match e {
             Evidence::Carried { round } => Some(*round),
@@ -573,16 +576,16 @@ impl Finding {
 
 #[cfg(test)]
 impl Finding {
-    /// Makes a finding without a change, for the tests of what shows findings.
+    /// Creates a finding without a change, for tests of reports.
     pub(crate) fn sample(draft: Draft, confidence: Confidence) -> Self {
         Self::new(Proof::rule(&draft.rule_id, confidence), draft)
     }
 }
 
-/// The identity of a finding over time: survives line moves and re-indentation.
+/// The stable identity of a finding: moves of lines and re-indentation do not change it.
 ///
-/// The first 16 bytes of a SHA-256 over rule, path, the masked quote with white space folded, and an
-/// ordinal that tells equal quotes of one file apart; in hexadecimal.
+/// The first 16 bytes, in hexadecimal, of a SHA-256 over the rule, the path, the masked quote with white space
+/// collapsed, and an ordinal that distinguishes equal quotes of a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(String);
 
@@ -618,11 +621,11 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// Orders findings by path, line, rule and commit, merges the identical ones, and numbers equal quotes of
-/// one file so that their fingerprints differ.
+/// Sorts findings by path, line, rule and commit, merges identical ones, and numbers equal quotes of a file so that
+/// their fingerprints differ.
 ///
-/// Whole-change findings come first. Identical means the same rule, place, commit and title: two problems that a
-/// model sees on one line stay two.
+/// Findings about the whole change come first. Findings are identical if rule, position, commit and title are the
+/// same: two problems that a model reports on one line stay separate.
 pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
     findings.dedup_by(|b, a| {
@@ -639,7 +642,7 @@ pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
             if a.draft.flow.is_empty() {
                 a.draft.flow.clone_from(&b.draft.flow);
             }
-            // A claim that is refuted about one branch of a push still stands about the other.
+            // A claim that is disputed for one branch of a push may still be valid for the other.
             if *a.origin() != Origin::Rules && b.disputed.is_none() {
                 a.disputed = None;
             }
@@ -661,7 +664,7 @@ pub fn arrange(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// Adds places that are not known yet.
+/// Adds positions that are not in the list yet.
 pub(crate) fn add_places(to: &mut Vec<Also>, from: &[Also]) {
     for place in from {
         if !to.iter().any(|known| (&known.file, known.line) == (&place.file, place.line)) {
@@ -677,7 +680,7 @@ fn sort_key(f: &Finding) -> SortKey<'_> {
     (f.file(), lines.map(|l| (l.first, l.last)), lines.and_then(|l| l.columns), f.rule_id(), f.commit)
 }
 
-/// The lines around a finding, kept because the content is gone when reports are written.
+/// The lines around a finding, stored because the file content is dropped before reports are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Number of the first line.
@@ -690,7 +693,7 @@ pub struct Frame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameLine {
     pub text: Vec<u8>,
-    /// Bytes cut from the start of the line.
+    /// Bytes that were removed from the start of the line.
     pub skipped: u32,
     /// The line is part of the change.
     pub added: bool,

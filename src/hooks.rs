@@ -1,7 +1,7 @@
-//! Git hooks: which one runs, what git tells it, and how they come into a repository and out of it.
+//! Git hooks: selection of the hook, its input from git, and its installation and removal.
 //!
-//! The hook that lies in the repository is a shim of a few lines ([`shim`]); everything else is in the binary.
-//! Nothing here reviews: `review --hook` builds a request from what this module reads.
+//! The hook file in the repository is a shim of a few lines ([`shim`]); all other logic is in the binary. This module
+//! does not review: `review --hook` builds a request from the results of this module.
 
 pub mod install;
 pub mod shim;
@@ -12,20 +12,19 @@ pub use crate::request::Hook;
 use crate::request::PushRange;
 use std::str::FromStr;
 
-/// The variable that lets a commit or a push through without a review.
+/// The variable that skips the review of a commit or a push.
 pub const SKIP: &str = "CLAUDE_REVIEWER_SKIP";
 
-/// What `review --hook` is told: a hook of git, or to find out which one a hook manager is running.
+/// The argument of `review --hook`: a git hook, or `auto` to detect the one that a hook manager runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Is(Hook),
-    /// pre-commit and prek run one entry for every stage and tell them apart by variables.
+    /// pre-commit and prek run one entry for all stages and distinguish them by variables.
     Auto,
 }
 
 impl Stage {
-    /// Settles which hook runs. With `Auto`, a range of commits or a remote in the variables of pre-commit
-    /// means a push.
+    /// Determines the hook. With `Auto`, a range of commits or a remote in the variables of pre-commit means a push.
     pub fn hook(self, env: &Env) -> Hook {
         match self {
             Self::Is(hook) => hook,
@@ -49,17 +48,18 @@ impl FromStr for Stage {
     }
 }
 
-/// Returns true if the user asked for this commit or push to pass without a review. `0` and `false` do not.
+/// Returns true if the user skips the review of this commit or push. `0` and `false` do not.
 pub fn skipped(env: &Env) -> bool {
     env.os(SKIP).is_some_and(|v| v != "0" && v != "false")
 }
 
-/// Returns what is being pushed, deletions included.
+/// Returns the references that are pushed, deletions included.
 ///
-/// `args` are the hook's arguments: the remote's name and address. `stdin` is what git writes to a pre-push hook, a line a reference: `<local ref> <local id> <remote ref>
-/// <remote id>` (githooks(5)). Where it is empty, the variables of pre-commit count: `PRE_COMMIT_FROM_REF` and
-/// `PRE_COMMIT_TO_REF`, or, where the whole history is pushed, `PRE_COMMIT_LOCAL_BRANCH` alone; these may be
-/// names instead of ids. Nothing anywhere means that nothing is pushed: an empty list.
+/// `args` are the arguments of the hook: name and address of the remote. `stdin` is git's input of a pre-push hook,
+/// one line for each reference: `<local ref> <local id> <remote ref> <remote id>` (githooks(5)). If it is empty, the
+/// variables of pre-commit are used: `PRE_COMMIT_FROM_REF` and `PRE_COMMIT_TO_REF`, or only `PRE_COMMIT_LOCAL_BRANCH`
+/// if the whole history is pushed; these may be names instead of IDs. Without either, nothing is pushed and the list
+/// is empty.
 ///
 /// # Errors
 /// A line that is not in git's format.
@@ -81,7 +81,7 @@ pub fn push_ranges(stdin: &[u8], args: &[String], env: &Env) -> Result<Vec<PushR
     Ok(ranges)
 }
 
-/// Reads a line from its end, since the local side may be an expression with spaces in it.
+/// Parses a line from its end, because the local side may be an expression with spaces.
 fn push_line(line: &[u8], to: Option<&String>) -> Option<PushRange> {
     let mut words = line.rsplitn(4, |&b| b == b' ');
     let (remote, name, local) = (words.next()?, words.next()?, words.next()?);
@@ -101,12 +101,12 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Reads the range that pre-commit or prek puts into variables.
+/// Returns the range in the variables of pre-commit or prek.
 fn framework_range(env: &Env) -> Option<PushRange> {
     let name = env.var("PRE_COMMIT_REMOTE_BRANCH").or_else(|| env.var("PRE_COMMIT_TO_REF")).unwrap_or("HEAD");
     let (local, remote) = match (env.var("PRE_COMMIT_FROM_REF"), env.var("PRE_COMMIT_TO_REF")) {
         (Some(from), Some(to)) => (to.to_owned(), from.to_owned()),
-        // The first push of a history from its root on: there is nothing to count from. Zeros of any length say so.
+        // The first push of a history, which has no start. Zeros of any length stand for it.
         _ => (env.var("PRE_COMMIT_LOCAL_BRANCH")?.to_owned(), "0".repeat(40)),
     };
     let to = env.var("PRE_COMMIT_REMOTE_NAME").map(str::to_owned);

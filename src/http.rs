@@ -1,8 +1,8 @@
-//! Requests over HTTP: one pool of connections, deadlines, bounds, proxies, and what is tried again.
+//! HTTP requests: a connection pool, deadlines, limits, proxies, and retries.
 //!
-//! The one place that opens a connection: backends and forges ask through a [`Server`], and say with a [`Protocol`]
-//! what an answer means. No redirect is followed. Nothing that a server says reaches a person but through
-//! [`Server::shown`]: without keys, escaped, short.
+//! The only module that opens connections: backends and forges send requests through a [`Server`], and interpret
+//! answers with a [`Protocol`]. Redirects are not followed. Text of a server reaches users only through
+//! [`Server::shown`]: without keys, escaped, and short.
 
 pub mod key;
 mod pace;
@@ -27,33 +27,34 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::time::{sleep_until, timeout_at};
 
-/// To the end of the handshakes.
+/// Time limit for connecting, including the handshakes.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Between two looks whether a connection still lives.
+/// Interval of keep-alive checks.
 const ALIVE: Duration = Duration::from_secs(30);
-/// Tries after which the pause on top of what a server asks for doubles.
+/// Tries after which the pause in addition to the server's own doubles.
 const PATIENT_TRIES: u32 = 4;
-/// Characters of what a server says that are shown.
+/// Characters of a server's text that are shown, at most.
 const MAX_SHOWN: usize = 200;
 
-/// The connections of a run, shared by all that ask. Opens none before the first request.
+/// The connections of a run, shared by all clients. Opens none before the first request.
 #[derive(Clone, Debug, Default)]
 pub struct Pool(Arc<Clients>);
 
 #[derive(Debug, Default)]
 struct Clients {
-    /// Asks this machine, in the clear: knows no roots of trust, which take milliseconds to load, and no proxies.
+    /// Client for unencrypted connections to this machine: it loads no root certificates, which take milliseconds,
+    /// and uses no proxies.
     plain: OnceLock<Client>,
     secure: OnceLock<Client>,
 }
 
-/// Why a request failed. Its text is for people: one line, no key, and at most a short part of the answer.
+/// The reason why a request failed. Its text is for people: one line, no key, and at most a short part of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub cause: Cause,
     /// A lowercase fragment without the server's name: `429 Too Many Requests; retry after 3600 s`.
     pub message: String,
-    /// What the user can do, if anything.
+    /// How to fix the problem, if the user can.
     pub hint: Option<String>,
     /// When the server allows the next request.
     pub retry_after: Option<Duration>,
@@ -68,7 +69,7 @@ pub enum Cause {
     Setup,
     /// The server cannot be reached, or the connection was lost.
     Unreachable,
-    /// The server refused: an invalid key, no credit, a rate limit.
+    /// The server rejected the request: an invalid key, no credit, a rate limit.
     Refused,
     /// The request is too large for the server.
     TooLarge,
@@ -78,7 +79,7 @@ pub enum Cause {
     TimedOut,
     /// The run was stopped.
     Stopped,
-    /// The caller may not send a further request.
+    /// The caller must not send further requests.
     Limit,
 }
 
@@ -86,20 +87,20 @@ pub enum Cause {
 #[derive(Debug)]
 pub struct Trouble {
     pub failure: Failure,
-    /// Another attempt can succeed.
+    /// A retry can succeed.
     pub passing: bool,
-    /// The next attempt must wait this long.
+    /// Time to wait before the next attempt, at least.
     pub floor: Option<Duration>,
-    /// The server may have processed the request without an answer.
+    /// The server may have processed the request without answering.
     pub maybe_done: bool,
 }
 
-/// The time limit of a question, and its stop signal.
+/// The time limit and the stop signal of a question.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
     started: Instant,
     deadline: Instant,
-    /// Until when a server is waited for that says when to come back.
+    /// Latest time to wait for, if a server asks for a pause.
     patience: Instant,
     stop: &'a Stop,
 }
@@ -109,13 +110,13 @@ pub struct Limits<'a> {
 pub struct Request<'a> {
     pub method: Method,
     pub url: Url,
-    /// JSON.
+    /// JSON body.
     pub body: Option<&'a [u8]>,
     pub repeat: Repeat,
 }
 
 impl Request<'_> {
-    /// Emits the outcome of an attempt. The address has no query and no user name, and no header is shown.
+    /// Logs the result of an attempt. The address has no query and no user name, and no header is logged.
     fn log(&self, attempt: u32, sent: Instant, trouble: Option<&Trouble>) {
         let ms = millis(sent, Instant::now());
         let host = Inert::new(self.url.host_str().unwrap_or_default());
@@ -131,29 +132,29 @@ impl Request<'_> {
     }
 }
 
-/// Whether a request may be sent again that the server may have processed.
+/// Whether a request that the server may have processed may be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// Sending it twice has the same effect as once.
+    /// Sending the request twice has the same effect as once.
     Harmless,
-    /// It creates something: send it again only if the server surely did not process it.
+    /// The request creates something: send it again only if the server certainly did not process it.
     Makes,
 }
 
-/// Where requests go.
+/// A server that requests are sent to.
 #[derive(Debug)]
 pub struct Server {
     /// The part of its address that may be shown.
     name: String,
     secure: bool,
-    /// The setting of the address: `base_url`.
+    /// The setting with the address: `base_url`.
     setting: &'static str,
-    /// The header that carries the key, and what stands in front of it.
+    /// The header for the key, and the prefix of its value.
     carries: (&'static str, &'static str),
-    /// A key may be a name and a password.
+    /// The key may consist of a name and a password.
     takes_pairs: bool,
     headers: &'static [(&'static str, &'static str)],
-    /// Headers that the server itself hands out: the name of a session.
+    /// Headers that the server issued, such as a session ID.
     granted: Mutex<HeaderMap>,
     key: key::Source,
     max_retries: u32,
@@ -168,9 +169,9 @@ pub struct Server {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Try {
     First,
-    /// After a failure.
+    /// A retry after a failure.
     Retry,
-    /// After the server turned the request away and said when to come back.
+    /// A retry after the server rejected the request with a time to come back.
     Again,
 }
 
@@ -182,48 +183,48 @@ pub fn admit_all(_: Try) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a [`Server`] is made of.
+/// The settings of a [`Server`].
 #[derive(Debug)]
 pub struct Setup {
-    /// The address; `http` only of this machine ([`is_local`]).
+    /// The address; `http` only for this machine ([`is_local`]).
     pub address: Url,
     pub setting: &'static str,
     pub carries: (&'static str, &'static str),
-    /// Sent with every request; names in lower case.
+    /// Headers of every request; names in lower case.
     pub headers: &'static [(&'static str, &'static str)],
     pub key: key::Source,
     pub max_retries: u32,
-    /// The longest pause before the first retry; it doubles with every retry.
+    /// Longest pause before the first retry; it doubles with every retry.
     pub retry_delay: Duration,
-    /// Tries that the server turned away with a time to come back do not count as retries.
+    /// Tries that the server rejected with a time to come back do not count as retries.
     pub is_patient: bool,
     pub proxies: Proxies,
     pub pool: Pool,
 }
 
-/// What only those who ask know of the answers.
+/// The interpretation of answers, which only the client of the server knows.
 pub trait Protocol {
     type Answer;
 
-    /// Reads an answer that has a good status.
+    /// Reads an answer with a success status.
     fn read(&self, reply: Reply<'_>) -> impl Future<Output = Result<Self::Answer, Trouble>>;
 
-    /// Says what an answer means that has no good one, and is no redirect.
+    /// Interprets an answer with an error status that is not a redirect.
     fn refused(&self, refusal: &Refusal) -> Trouble;
 
-    /// Says what to do where the server points to another of its own paths; `None`: its address is to be changed.
+    /// Returns the hint for a redirect to another path of the same server; `None` if the address must be changed.
     fn moved(&self, _path: &str) -> Option<String> {
         None
     }
 }
 
 impl Failure {
-    /// Makes a failure.
+    /// Creates a failure.
     pub fn new(cause: Cause, message: impl Into<String>) -> Self {
         Self { cause, message: message.into(), hint: None, retry_after: None, status: None }
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -232,28 +233,28 @@ impl Failure {
 }
 
 impl<'a> Limits<'a> {
-    /// Begins now.
+    /// Creates limits that start now.
     pub fn new(deadline: Instant, stop: &'a Stop) -> Self {
         Limits { started: Instant::now(), deadline, patience: deadline, stop }
     }
 
-    /// Waits only until then for a server that says when to come back.
+    /// Limits the wait for a server that asks for a pause.
     #[must_use]
     pub fn patient_until(self, patience: Instant) -> Self {
         Limits { patience: patience.min(self.deadline), ..self }
     }
 
-    /// Returns when an answer is too late.
+    /// Returns the deadline.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Returns what ends the run.
+    /// Returns the stop signal of the run.
     pub fn stop(&self) -> &'a Stop {
         self.stop
     }
 
-    /// Waits for something until the run is stopped or the deadline passes.
+    /// Waits for a future until the run is stopped or the deadline passes.
     pub(crate) async fn hold<T>(&self, what: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             biased;
@@ -275,7 +276,7 @@ impl<'a> Limits<'a> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Returns how long a server is still waited for that says when to come back.
+    /// Returns the remaining time to wait for a server that asks for a pause.
     fn patience_left(&self) -> Duration {
         self.patience.saturating_duration_since(Instant::now())
     }
@@ -291,24 +292,24 @@ fn stopped() -> Failure {
 }
 
 impl Trouble {
-    /// Returns a failure that another attempt cannot fix.
+    /// Returns a failure that is not retried.
     pub fn last(failure: Failure) -> Self {
         Self { failure, passing: false, floor: None, maybe_done: false }
     }
 
-    /// Returns a failure that another attempt may fix.
+    /// Returns a failure that is retried.
     pub fn passing(failure: Failure) -> Self {
         Self { failure, passing: true, floor: None, maybe_done: true }
     }
 
-    /// The response is malformed.
+    /// Returns the failure for a malformed response.
     pub fn malformed(message: impl Into<String>) -> Self {
         Self::last(Failure::new(Cause::Malformed, message))
     }
 }
 
 impl Pool {
-    /// Returns the client for an address; makes it when the first request needs it.
+    /// Returns the client for an address; created with the first request.
     fn client(&self, secure: bool, proxies: &Proxies) -> Result<&Client, Failure> {
         let cell = if secure { &self.0.secure } else { &self.0.plain };
         if let Some(client) = cell.get() {
@@ -329,11 +330,11 @@ fn build(secure: bool, proxies: &Proxies) -> Result<Client, reqwest::Error> {
         .retry(reqwest::retry::never())
         .referer(false)
         .connect_timeout(CONNECT)
-        // A connection that is gone is noticed while an answer is waited for, which can take minutes.
+        // Detects a lost connection during the wait for an answer, which can take minutes.
         .http2_keep_alive_interval(ALIVE)
         .http2_keep_alive_timeout(CONNECT)
         .no_proxy();
-    // An error only says that a provider is there already.
+    // An error only means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     if secure {
         let proxied = proxies.for_client()?.into_iter().fold(base.https_only(true), reqwest::ClientBuilder::proxy);
@@ -345,7 +346,7 @@ fn build(secure: bool, proxies: &Proxies) -> Result<Client, reqwest::Error> {
 }
 
 impl Server {
-    /// Makes a server. Opens no connection.
+    /// Creates a server. Opens no connection.
     pub fn new(setup: Setup) -> Self {
         let Setup { address, setting, carries, headers, key, max_retries, retry_delay, is_patient, proxies, pool } =
             setup;
@@ -367,53 +368,53 @@ impl Server {
         }
     }
 
-    /// Sends a key of the form `name:password` as `Authorization: Basic` (RFC 7617), and any other as before.
+    /// Sends a key of the form `name:password` as `Authorization: Basic` (RFC 7617), and any other in the usual way.
     #[must_use]
     pub fn taking_pairs(mut self) -> Self {
         self.takes_pairs = true;
         self
     }
 
-    /// Sends a header with every further request. A value that no header can hold is ignored.
+    /// Sends a header with all further requests. Ignores an invalid header value.
     pub fn grant(&self, name: &'static str, value: &str) {
         if let (Ok(value), Ok(mut granted)) = (HeaderValue::from_str(value), self.granted.lock()) {
             granted.insert(name, value);
         }
     }
 
-    /// Returns the key as `Basic` has it, if it is a name and a password that are sent so.
+    /// Returns the key encoded for `Basic`, if it is a name and a password.
     fn pair(&self) -> Option<key::Key> {
         self.key.known().filter(|_| self.takes_pairs)?.pair()
     }
 
-    /// Finds out the key. Only the first call costs anything.
+    /// Determines the key. Only the first call can take time.
     ///
     /// # Errors
     ///
-    /// Those of [`key::Source::get`].
+    /// Errors of [`key::Source::get`].
     pub async fn ready(&self, limits: &Limits<'_>) -> Result<(), Failure> {
         self.key.get(limits.deadline, limits.stop).await.map(drop)
     }
 
-    /// Returns true if it is asked without a key.
+    /// Returns true if requests have no key.
     pub fn is_keyless(&self) -> bool {
         matches!(self.key, key::Source::Keyless)
     }
 
-    /// Returns the key, if there is one and it has been found out.
+    /// Returns the key, if there is one and it is known already.
     pub fn key(&self) -> Option<&key::Key> {
         self.key.known()
     }
 
-    /// Sends a request as often as it makes sense, and returns what the protocol reads of the answer.
-    /// `admit` is called before each try and can refuse it.
+    /// Sends a request, with retries, and returns the answer that the protocol reads. Calls `admit` before each try,
+    /// which can reject it.
     ///
-    /// A patient server that answers 429 or 529 and says when to come back is asked again as long as `limits` allows.
-    /// `max_retries` bounds the other tries.
+    /// A patient server that answers 429 or 529 with a time to come back gets the request again while `limits`
+    /// permits it. `max_retries` bounds the other tries.
     ///
     /// # Errors
     ///
-    /// The failure of the last try or of `admit`; the deadline, and the end of the run.
+    /// The failure of the last try or of `admit`, a passed deadline, or the end of the run.
     pub async fn send<P: Protocol>(
         &self,
         request: &Request<'_>,
@@ -449,10 +450,10 @@ impl Server {
             if !trouble.passing || twice || retries > self.max_retries {
                 return Err(trouble.failure);
             }
-            // A server that says when needs less on top: only one request at a time comes back.
+            // A server with a time to come back needs less extra delay: it gets one request at a time then.
             let step = if trouble.floor.is_some() { tries.div_ceil(PATIENT_TRIES) } else { tries };
             let pause = retry::pause(self.retry_delay, step, trouble.floor, fastrand::f64());
-            // Of the pause only the floor counts here: jitter must not cost a try that there is time for.
+            // Only the server's own time counts here: jitter must not cost a try for which there is time.
             let left = if next == Try::Again { limits.patience_left() } else { limits.left() };
             if trouble.floor.unwrap_or(pause) >= left {
                 return Err(trouble.failure);
@@ -464,11 +465,11 @@ impl Server {
         }
     }
 
-    /// Waits for a place among the requests to the server.
+    /// Waits for a slot among the concurrent requests to the server.
     ///
     /// # Errors
     ///
-    /// The server is to be left alone for longer than it is waited for; the deadline, and the end of the run.
+    /// The server asks for a longer pause than the limit, the deadline passed, or the run ended.
     async fn place(&self, limits: &Limits<'_>) -> Result<pace::Place<'_>, Failure> {
         loop {
             match self.pace.take() {
@@ -527,7 +528,7 @@ impl Server {
         Err(protocol.refused(&Refusal::of(response).await))
     }
 
-    /// Returns text of a server for people: without keys, on one line, escaped, short.
+    /// Returns text of a server for display: without keys, on one line, escaped, short.
     pub fn shown(&self, text: &str) -> String {
         let masked = self.proxies.mask(self.key.mask(text.trim().to_owned()));
         let masked = match self.pair() {
@@ -542,12 +543,12 @@ impl Server {
     }
 }
 
-/// Reads a document; a byte order mark in front of it does no harm.
+/// Parses a JSON document; ignores a byte order mark.
 pub fn json(bytes: &[u8]) -> Option<Value> {
     serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).ok()
 }
 
-/// Names a status: `429 Too Many Requests`.
+/// Formats a status: `429 Too Many Requests`.
 pub fn named(status: StatusCode) -> String {
     let reason = match status.as_u16() {
         529 => "Overloaded",

@@ -1,9 +1,9 @@
-//! Judges a change by the task that it was to fulfil: PASS, CONDITIONAL, FAIL or CRITICAL_HALT.
+//! Judges a change by its task: PASS, CONDITIONAL, FAIL or CRITICAL_HALT.
 //!
-//! The contract is data: it says what is asked for and decides nothing. [`review::run`] reviews, models say how each
-//! criterion stands, code checks what they quote, and the verdict is computed here. `JUDGE_REPORT.md` and
-//! `JUDGE_REPORT.json` say how it ended, also where it ended without a verdict: a report of another time never
-//! stands there as if it were this one's.
+//! The contract is data: it defines the criteria and decides nothing. [`review::run`] reviews the change, models
+//! judge each criterion, code checks their quotes, and the verdict is computed here. `JUDGE_REPORT.md` and
+//! `JUDGE_REPORT.json` contain the result, also without a verdict, so that the report of an earlier judgement is
+//! never taken for this one.
 
 pub mod contract;
 mod folder;
@@ -32,39 +32,39 @@ use std::time::{Duration, Instant};
 use verdict::Weight;
 use wire::{ErrorKind, JudgeReport, Judgement, Outcome as Ended};
 
-/// Where reports go unless somebody says otherwise.
+/// Default folder of the reports.
 pub const REPORT_DIR: &str = "_handoff";
-/// How long a judgement may take unless somebody says otherwise.
+/// Default time limit of a judgement.
 pub const TIMEOUT: Duration = Duration::from_secs(900);
-/// How long one may take at all.
+/// Largest time limit of a judgement.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 const PAGE: &str = "JUDGE_REPORT.md";
 const RECORD: &str = "JUDGE_REPORT.json";
-/// Files of the contract that a note names.
+/// Files of the contract that a note lists, at most.
 const NAMED: usize = 20;
 
-/// What is to be judged.
+/// The request for a judgement.
 #[derive(Clone, Debug)]
 pub struct JudgeAsk {
-    /// Everything that is read or written lies below.
+    /// Folder that contains all files that are read or written.
     pub root: PathBuf,
-    /// The contract: from the root, or absolute.
+    /// The contract: relative to the root, or absolute.
     pub contract: PathBuf,
-    /// The folder of the reports: from the root, or absolute. Made where it is missing.
+    /// Folder of the reports: relative to the root, or absolute. Created if it is missing.
     pub report_dir: PathBuf,
     pub timeout: Duration,
-    /// Backends named for this judgement; empty: as policy says.
+    /// Backends for this judgement; empty to use those of the policy.
     pub backends: Vec<String>,
     /// A policy file that the operator named.
     pub config: Option<PathBuf>,
     pub cache: CacheUse,
-    /// `cli` or `mcp`: to whom hints speak.
+    /// `cli` or `mcp`: the audience of hints.
     pub via: &'static str,
 }
 
 impl JudgeAsk {
-    /// Asks for a judgement as the policy at HEAD has it.
+    /// Creates a request with the settings of the policy at HEAD.
     pub fn new(root: PathBuf, contract: PathBuf) -> Self {
         Self {
             root,
@@ -81,12 +81,12 @@ impl JudgeAsk {
 
 /// Judges a change.
 ///
-/// What goes wrong once the contract and the place of the reports are known is in the judgement: `success` is false
-/// then, and the reports say so.
+/// Errors after the contract and the report folder are known become part of the judgement and of the reports:
+/// `success` is false then.
 ///
 /// # Errors
 ///
-/// `Usage`: a `report_dir` outside of the root or behind a link, a timeout of nothing or of more than a day.
+/// `Usage`: a `report_dir` outside of the root or behind a link, a timeout of zero or of more than a day.
 /// `Incomplete`: the reports cannot be written.
 pub fn judge(ask: &JudgeAsk, world: &World<'_>) -> Result<Judgement> {
     let bench = Bench::open(ask, world)?;
@@ -99,7 +99,8 @@ pub fn judge(ask: &JudgeAsk, world: &World<'_>) -> Result<Judgement> {
     match bench.read() {
         Ok(task) => {
             let folder = bench.way.make(&ask.root)?;
-            // Whatever happens from here on, even to this process: no earlier verdict is taken for this one's.
+            // Replace earlier reports first, so that their verdict is not taken for this one's, even if this process
+            // is killed.
             let why = "the judgement has begun and has not ended".to_owned();
             let begun = End::failed(Ended::Incomplete, ErrorKind::NotReviewed, why);
             bench.write(&folder, Some(&task), &begun)?;
@@ -114,36 +115,36 @@ pub fn judge(ask: &JudgeAsk, world: &World<'_>) -> Result<Judgement> {
     }
 }
 
-/// Answers a call that is refused before anything is read. Where reports of an earlier judgement lie in the folder that
-/// this one's were to go to, they say so from now on: no older verdict stands for a call that has none.
+/// Answers a call that is rejected before anything is read. If the report folder has reports of an earlier judgement,
+/// they are replaced, so that no old verdict is taken for that of this call.
 ///
 /// # Errors
 ///
-/// As [`judge`], but for the timeout.
+/// Same as [`judge`], except for the timeout.
 pub fn refuse(ask: &JudgeAsk, why: &Error, world: &World<'_>) -> Result<Judgement> {
     let bench = Bench::open(ask, world)?;
     bench.refuse(ErrorKind::Unusable, bench.said(why))
 }
 
-/// A judgement that goes on.
+/// A judgement in progress.
 struct Bench<'a> {
     ask: &'a JudgeAsk,
     world: &'a World<'a>,
     way: Way,
-    /// For masking what the contract says.
+    /// Rules that mask the text of the contract.
     rules: RuleSet,
     started: Instant,
 }
 
-/// A contract that was read.
+/// A parsed contract.
 struct Task {
     contract: TaskContract,
-    /// From the root.
+    /// Path relative to the root.
     file: RepoPath,
     sha256: String,
 }
 
-/// How a judgement ended.
+/// The end of a judgement.
 #[derive(Default)]
 struct End {
     verdict: Option<wire::JudgeVerdict>,
@@ -154,7 +155,7 @@ struct End {
     retryable: bool,
     retry_after: Option<u64>,
     blocking: Vec<wire::Issue>,
-    /// How many of these are findings.
+    /// Number of these issues that are findings.
     findings: usize,
     suggestions: Vec<wire::Issue>,
     criteria: Vec<wire::Criterion>,
@@ -177,23 +178,23 @@ impl End {
     }
 }
 
-/// The files that the contract names, as the change has them.
+/// The files that the contract names, compared with the change.
 #[derive(Default)]
 struct Named {
-    /// There, and not part of the change: from the root.
+    /// Existing files that are not part of the change, relative to the root.
     unchanged: Vec<String>,
-    /// Named, and not to be read.
+    /// Files that must not be read.
     refused: Vec<String>,
 }
 
 impl<'a> Bench<'a> {
-    /// Finds out where the reports go.
+    /// Resolves the report folder.
     fn open(ask: &'a JudgeAsk, world: &'a World<'a>) -> Result<Self> {
         let way = Way::parse(&ask.report_dir, &ask.root)?;
         Ok(Self { ask, world, way, rules: RuleSet::new(&RulesPolicy::default(), &[])?, started: Instant::now() })
     }
 
-    /// Ends before there is a task: reports that are there say so, and none are made.
+    /// Ends a judgement without a task: replaces existing reports, and creates none.
     fn refuse(&self, kind: ErrorKind, why: String) -> Result<Judgement> {
         let end = End::failed(Ended::Error, kind, why);
         let there = self.way.find(&self.ask.root).filter(|f| f.has(PAGE) || f.has(RECORD));
@@ -203,7 +204,7 @@ impl<'a> Bench<'a> {
         Ok(self.answer(&end, there.is_some()))
     }
 
-    /// Puts an error and what to do about it into words for whoever asks.
+    /// Returns an error with its causes and hints, in the form for the caller.
     fn said(&self, e: &Error) -> String {
         let hints = if self.ask.via == "mcp" { &e.for_agents } else { &e.hints };
         std::iter::once(&e.message).chain(&e.causes).chain(hints).map(String::as_str).collect::<Vec<_>>().join("; ")
@@ -217,7 +218,7 @@ impl<'a> Bench<'a> {
         Ok(Task { contract, file: path, sha256: hex::encode(&Sha256::digest(&bytes)) })
     }
 
-    /// Reviews what there is to review, and says what that comes to.
+    /// Runs the review, and returns the result of the judgement.
     fn review(&self, task: &Task) -> End {
         let reviewed = self.request(task).and_then(|(request, notes)| match request {
             Some(request) => Ok(Some((review::run(&request, self.world)?, notes))),
@@ -241,7 +242,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Puts together what is asked for. `None`: there is nothing to review.
+    /// Builds the request for the review; `None` if there is nothing to review.
     fn request(&self, task: &Task) -> Result<(Option<ReviewRequest>, Vec<String>)> {
         let root = &self.ask.root;
         let repo = Repo::find(root, self.world.env)?;
@@ -299,7 +300,7 @@ impl<'a> Bench<'a> {
                         out.unchanged.push(String::from_utf8_lossy(path.as_bytes()).into_owned());
                     }
                 }
-                // A file that was deleted is part of the change, and not there.
+                // A deleted file is part of the change and does not exist.
                 Err(_) if changed.iter().any(|c| c.as_bytes() == [own, name.as_bytes()].concat()) => {}
                 Err(why) => out.refused.push(format!("{name} ({why})")),
             }
@@ -309,7 +310,7 @@ impl<'a> Bench<'a> {
         out
     }
 
-    /// Says what a review comes to.
+    /// Returns the result for a review.
     fn end(&self, task: &Task, review: &Review, mut notes: Vec<String>) -> End {
         let report = json::report(review);
         let criteria = &review.models.criteria;
@@ -339,7 +340,7 @@ impl<'a> Bench<'a> {
         if verdict.is_none() {
             end.timed_out = review.outcome == Outcome::Incomplete && self.started.elapsed() >= self.ask.timeout;
             let retry = Retry::of(&review.models.setbacks);
-            // What was cancelled or ran out of time may be asked for again by whoever did that.
+            // A caller that cancelled the review or set its time limit may ask again.
             end.retryable = retry.retryable || end.timed_out || review.outcome == Outcome::Cancelled;
             end.retry_after = retry.after;
             end.kind = Some(match end.outcome() {
@@ -362,7 +363,7 @@ impl<'a> Bench<'a> {
         end
     }
 
-    /// Puts each criterion of the contract beside what is known of it.
+    /// Combines each criterion of the contract with the judgement of the models.
     fn criteria(&self, task: &Task, judged: &[Judged]) -> Vec<wire::Criterion> {
         let criteria = task.contract.criteria().iter();
         let one = |c: &crate::request::Criterion| {
@@ -405,7 +406,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Writes both reports. What programs read comes last: until then, what stands there has no verdict.
+    /// Writes both reports. The file for programs is written last; until then, the existing one has no verdict.
     fn write(&self, folder: &Folder, task: Option<&Task>, end: &End) -> Result<()> {
         let report = self.report(task, end);
         let mut json = Vec::new();
@@ -440,7 +441,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Says in a sentence or two how it ended, and what whoever asked should do.
+    /// Summarizes the result in a sentence or two, with the next step for the caller.
     fn summary(&self, end: &End) -> String {
         let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
         let open = end.criteria.iter().filter(|c| c.met.is_none()).count();
@@ -463,7 +464,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Says what whoever asked should do where there is no answer.
+/// Returns the next step for the caller without an answer.
 pub(crate) fn next(outcome: Ended, retry: Retry) -> String {
     match outcome {
         Ended::NothingToReview => "Make the change first.".to_owned(),
@@ -473,7 +474,7 @@ pub(crate) fn next(outcome: Ended, retry: Retry) -> String {
     }
 }
 
-/// Says what kept questions from an answer; `None` where all that were asked have one.
+/// Returns the kind of error that prevented an answer; `None` if there is none.
 pub(crate) fn kind_of(setbacks: &[Setback], timed_out: bool) -> Option<ErrorKind> {
     let has = |cause| setbacks.iter().any(|s| s.cause == cause);
     match () {
@@ -484,7 +485,7 @@ pub(crate) fn kind_of(setbacks: &[Setback], timed_out: bool) -> Option<ErrorKind
     }
 }
 
-/// Returns what is known of a criterion.
+/// Returns the judgement on a criterion.
 fn found(judged: &[Judged], id: &str) -> Judged {
     judged.iter().find(|j| j.id == id).cloned().unwrap_or_else(|| Judged {
         id: id.to_owned(),
@@ -493,8 +494,8 @@ fn found(judged: &[Judged], id: &str) -> Judged {
     })
 }
 
-/// Weighs a finding: what a rule found is trusted, what a model did if it is as proven as policy asks for and nobody
-/// refuted it.
+/// Weighs a finding. Findings of rules are trusted; findings of a model are trusted if they reach the confidence that
+/// the policy requires and are not disputed.
 fn weight(f: &Finding, policy: &Policy) -> Weight {
     let proven = || f.disputed.is_none() && f.confidence() >= policy.thresholds(f.file()).min_confidence;
     let is_trusted = matches!(f.origin(), Origin::Rules) || proven();
@@ -514,7 +515,7 @@ fn issue(f: &crate::wire::Finding) -> wire::Issue {
     }
 }
 
-/// Makes an issue of tests that failed.
+/// Creates an issue for failed tests.
 fn failed_tests(t: &crate::wire::TestResults) -> wire::Issue {
     let names = t.failing_tests.iter().map(|name| format!("\n{name}")).collect::<String>();
     wire::Issue {
@@ -542,7 +543,8 @@ fn unmet(c: &wire::Criterion) -> wire::Issue {
     }
 }
 
-/// Returns the path of the root from the top of the worktree, with a slash behind it; empty where they are one.
+/// Returns the path of the root relative to the top of the worktree, with a trailing slash; empty if they are the
+/// same.
 fn prefix(root: &Path, top: Option<&Path>) -> Vec<u8> {
     let below = || root.canonicalize().ok()?.strip_prefix(top?.canonicalize().ok()?).ok().map(Path::to_owned);
     let below = below().unwrap_or_default();
@@ -552,16 +554,16 @@ fn prefix(root: &Path, top: Option<&Path>) -> Vec<u8> {
     }
 }
 
-/// Names some of many.
+/// Lists the first names, with the number of the others.
 fn list(names: &[String]) -> String {
     let more = names.len().saturating_sub(NAMED);
     let shown = names[..names.len() - more].join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
-/// Says what keeps a review from being complete.
+/// Returns the reasons why a review is incomplete.
 pub(crate) fn why_incomplete(coverage: &Coverage, timeout: Option<Duration>) -> String {
-    /// Reasons that are told.
+    /// Reasons that are listed, at most.
     const TOLD: usize = 3;
     let mut reasons: Vec<String> =
         timeout.map(|t| format!("the time was over ({} s)", t.as_secs())).into_iter().collect();

@@ -13,14 +13,14 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::time::Uptime;
 use tracing_subscriber::prelude::*;
 
-/// The variable that selects events. It wins over `-v`.
+/// The variable that selects events. It overrides `-v`.
 const VARIABLE: &str = "CLAUDE_REVIEWER_LOG";
 
 /// The prefix of every event's target.
 const CRATE: &str = env!("CARGO_CRATE_NAME");
 
-/// Starts printing events where the user asked for them: `-vv` selects `debug`, `-vvv` selects `trace`, and
-/// `CLAUDE_REVIEWER_LOG` takes a level (`debug`) or levels by module (`http=trace,git=debug`).
+/// Starts printing events on request: `-vv` selects `debug`, `-vvv` selects `trace`, and `CLAUDE_REVIEWER_LOG` takes
+/// a level (`debug`) or levels by module (`http=trace,git=debug`).
 ///
 /// # Errors
 /// Usage: the variable has another form.
@@ -47,7 +47,7 @@ fn parse(filter: &str) -> Result<Targets> {
     for part in filter.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let (module, level) = part.split_once('=').map_or((None, part), |(module, level)| (Some(module.trim()), level));
         let level = level.trim();
-        // The library takes no word at all for `error`.
+        // The library accepts an empty level as `error`.
         let parsed: Option<LevelFilter> = if level.is_empty() { None } else { level.parse().ok() };
         let level = parsed.ok_or_else(|| invalid(filter, level))?;
         let target = match module {
@@ -85,7 +85,7 @@ impl Phases {
     /// Emits the time of the phase that ends here, and starts the next one.
     pub fn end(&mut self, phase: &'static str) {
         let now = Instant::now();
-        // Phases are those of a review; an event has the target of the module that emits it.
+        // These are phases of a review, but the default target of an event is the module that emits it.
         tracing::debug!(target: "claude_reviewer::review", phase, ms = millis(self.0, now), "phase ended");
         self.0 = now;
     }

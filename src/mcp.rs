@@ -1,5 +1,6 @@
-//! The MCP server: lines in and out (`lines`), what is open (`calls`), the menu (`tools`), and where clients may
-//! point (`fence`). No review logic: a tool builds a request and calls what the command line calls.
+//! The MCP server: input and output lines (`lines`), open requests (`calls`), the tools (`tools`), and the paths that
+//! clients may name (`fence`). It has no review logic: a tool builds a request and calls the same functions as the
+//! command line.
 
 mod answer;
 mod args;
@@ -30,31 +31,31 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long stopped runs may take to end: a program that does not heed a signal is killed after 600 ms. With the grace
-/// of what is still open and the last lines, it is over well within 2 s.
+/// Time that stopped runs have to end. A program that ignores a signal is killed after 600 ms, so that the server
+/// ends well within 2 s, including the grace period of open requests and the last lines.
 const STOPPING: Duration = Duration::from_millis(900);
-/// How long the last lines may take to be written.
+/// Time limit for writing the last lines.
 const WRITING: Duration = Duration::from_millis(100);
 
-/// How the server is started.
+/// Options of the server.
 #[derive(Debug)]
 pub struct Serve {
-    /// The folder that clients may point into; `None`: the repository around `dir`, else `dir`.
+    /// Folder that clients may name paths in. `None`: the repository around `dir`, else `dir`.
     pub root: Option<PathBuf>,
-    /// Where the program was started.
+    /// Folder in which the program was started.
     pub dir: PathBuf,
     /// A policy file that the operator named.
     pub config: Option<PathBuf>,
     pub env: Env,
-    /// How much is said on standard error.
+    /// Verbosity of the log on standard error.
     pub verbose: u8,
 }
 
-/// Serves one client over standard input and output until it goes away.
+/// Serves one client over standard input and output until it disconnects.
 ///
 /// # Errors
 ///
-/// Usage: the folder is none. Incomplete: no thread, no runtime.
+/// Usage: `root` is not a directory. Incomplete: a thread or the runtime cannot be started.
 pub fn serve(serve: Serve) -> Result<()> {
     let env = without_git(&serve.env, &serve.dir);
     let fence = Fence::new(serve.root.as_deref(), &serve.dir, &env)?;
@@ -68,12 +69,12 @@ pub fn serve(serve: Serve) -> Result<()> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.thread_stack_size(SCAN_STACK).enable_all().build().map_err(failed)?;
     let ended = runtime.block_on(until_gone(Server::new(shared), lines, ends, &calls));
-    // Nothing that is left may hold the program up.
+    // Remaining tasks must not delay the exit.
     runtime.shutdown_background();
     ended
 }
 
-/// Serves until the client or a signal ends it, and until what ran has stopped.
+/// Serves until the client disconnects or a signal arrives, then waits until the runs have stopped.
 async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Calls) -> Result<()> {
     let failed = |e: std::io::Error| Error::incomplete("signals cannot be heard").caused_by(&e);
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
@@ -93,7 +94,7 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
     let stopping = async {
         let began = calls.ending().await;
         let _ = tokio::time::timeout_at(began + STOPPING, calls.still()).await;
-        // Answers that nobody reads would be waited for without end.
+        // A client that does not read its answers would otherwise delay the exit without end.
         tokio::time::sleep(WRITING).await;
     };
     tokio::select! {
@@ -101,27 +102,27 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
         () = heard => {}
         () = stopping => {}
     }
-    // Programs that a review started end with it; it is waited for, not for long.
+    // Programs that a review started end with it. The wait for them is bounded.
     let began = calls.stop(Signal::Terminate);
     let _ = tokio::time::timeout_at(began + STOPPING, calls.still()).await;
     let _ = tokio::time::timeout(WRITING, written).await;
     Ok(())
 }
 
-/// Serves until the client is gone.
+/// Serves until the client disconnects.
 async fn served(server: Server, lines: lines::Lines) {
     let running = match rmcp::serve_server(server, lines).await {
         Ok(running) => running,
-        // Nobody began a session, or the answer could not be written: the client is gone.
+        // The client disconnected before the handshake, or the answer to it could not be written.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => return,
-        // The client was told.
+        // The client got an error message.
         Err(_) => return,
     };
-    // Whether it was closed or cancelled, it is over.
+    // A closed and a cancelled session end in the same way.
     let _ = running.waiting().await;
 }
 
-/// Leaves out the variables by which git is pointed at another repository: which one is meant, a call says.
+/// Removes the variables that point git at another repository: only arguments of a call select the repository.
 fn without_git(env: &Env, dir: &std::path::Path) -> Env {
     const POINTERS: &[&str] = &[
         "GIT_DIR",

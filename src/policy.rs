@@ -127,7 +127,7 @@ pub struct ReviewPolicy {
     pub jobs: u32,
 }
 
-/// Which of several backends review.
+/// The selection among several backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// All of them.
@@ -147,7 +147,7 @@ pub struct RulesPolicy {
     pub profile: RuleProfile,
 }
 
-/// Which rules run, and how much a finding with a value of unknown origin weighs.
+/// The rules that run, and the weight of a finding with a value of unknown origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RuleProfile {
     /// Rules that are right in practically every case.
@@ -181,7 +181,7 @@ pub struct Guideline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPolicy {
     pub path: String,
-    /// Whether sessions can be committed. If false, git ignores the folder.
+    /// True if sessions can be committed. If false, git ignores the folder.
     pub commit: bool,
 }
 
@@ -191,7 +191,7 @@ pub struct TestsPolicy {
     pub command: Option<String>,
     pub run: bool,
     pub on_failure: OnTestFailure,
-    /// Whether models write failing tests for severe claims.
+    /// True if models write failing tests for severe claims.
     pub reproduce: bool,
     /// The container command for them; empty: bubblewrap.
     pub sandbox: Vec<String>,
@@ -206,7 +206,7 @@ pub(crate) const MAX_ATTEMPTS: u32 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixPolicy {
     pub max_attempts: u32,
-    /// Who plans and writes fixes; `None`: the backends of the review.
+    /// Backend that plans and writes fixes; `None` for the backends of the review.
     pub backend: Option<String>,
 }
 
@@ -220,7 +220,7 @@ pub struct HooksPolicy {
     pub max_cost_per_day: f64,
 }
 
-/// What follows a commit.
+/// The action after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostCommit {
     Off,
@@ -244,13 +244,13 @@ pub struct McpPolicy {
     pub agent_review: AgentReview,
 }
 
-/// What a review by the author's own agent is worth.
+/// The effect of a review by the author's own agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentReview {
     /// Its findings are added. The backends of the policy still have to review.
     #[default]
     Adds,
-    /// It stands for the backends of the policy.
+    /// The review replaces the backends of the policy.
     Counts,
 }
 
@@ -316,7 +316,7 @@ pub enum Layer {
     Flag,
 }
 
-/// Where a value was set.
+/// The origin of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     pub layer: Layer,
@@ -338,11 +338,11 @@ pub struct File {
 pub struct Project {
     pub from: ProjectOrigin,
     pub file: File,
-    /// Whether its operator-only keys apply.
+    /// True if its operator-only keys apply.
     pub trusted: bool,
 }
 
-/// Which version of the project's file applies.
+/// The version of the project's file that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProjectOrigin {
     Worktree,
@@ -362,7 +362,7 @@ pub struct Sources<'a> {
     pub overrides: &'a Overrides,
 }
 
-/// A policy with notes about ignored settings.
+/// A policy, with notes about ignored settings.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub policy: Policy,
@@ -536,7 +536,7 @@ impl Policy {
         }
     }
 
-    /// Returns the thresholds for a path; for a finding about the whole change (`None`), those of the top level.
+    /// Returns the thresholds for a path. For a finding about the whole change (`None`), the top level applies.
     pub fn thresholds(&self, path: Option<&RepoPath>) -> Thresholds {
         let mut t = Thresholds {
             block_on: self.block_on.clone(),
@@ -572,7 +572,7 @@ impl Policy {
         self.backends.iter().find(|b| b.name == name)
     }
 
-    /// Returns where a value was set, by its full key (`review.jobs`, `backend.local.base_url`).
+    /// Returns the origin of a value, by its full key (`review.jobs`, `backend.local.base_url`).
     pub fn origin_of(&self, key: &str) -> &Origin {
         const DEFAULT: &Origin = &Origin { layer: Layer::Default, place: String::new(), line: None };
         self.origins.get(key).unwrap_or(DEFAULT)
@@ -634,7 +634,7 @@ struct Entries {
 }
 
 impl Entries {
-    /// Returns the positions of the entries that match, ascending.
+    /// Returns the positions of the matching entries, ascending.
     fn matching<'g>(&self, entries: impl Iterator<Item = &'g Vec<String>>, path: &RepoPath) -> Vec<usize> {
         let (globs, of) = self.globs.get_or_init(|| {
             let flat: Vec<(usize, &String)> =

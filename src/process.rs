@@ -1,8 +1,8 @@
-//! Runs the few programs that an operator names: a backend's, a key command, the project's tests.
+//! Runs the few programs that an operator configures: backends, key commands, the project's tests.
 //!
-//! A program gets what it is given and nothing else: its arguments, an environment of listed names, a folder, its
-//! standard input; no descriptor of ours, no shell. It leads a process group of its own, and the group ends with
-//! it: at its deadline, when the run is stopped, and when it leaves children behind.
+//! A program gets only its arguments, an environment of listed variables, a folder, and its standard input: no
+//! descriptor of this process, and no shell. It leads its own process group, which ends with it: at its deadline,
+//! when the run is stopped, and when it leaves children behind.
 
 pub mod detached;
 mod editor;
@@ -28,39 +28,39 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, sleep_until, timeout};
 
-/// From the polite signal to the last one, when a program is late.
+/// Time between SIGTERM and SIGKILL for a program that is late.
 const GRACE: Duration = Duration::from_secs(5);
-/// The same when a person waits for the prompt.
+/// The same, when a user waits for the prompt.
 const SHORT_GRACE: Duration = Duration::from_millis(600);
-/// How long what is still in the pipes is waited for when nobody is left to write.
+/// Time for reading the rest of the pipes after all writers have ended.
 const DRAIN: Duration = Duration::from_millis(500);
-/// Between two looks at a group that was told to end.
+/// Interval at which a terminated group is checked.
 const LOOK: Duration = Duration::from_millis(10);
-/// How often a program whose file is being written is tried again.
+/// Retries for a program whose file is still open for writing.
 const BUSY_TRIES: u32 = 20;
 
-/// A program to run, and all that it gets.
+/// A program to run, with all of its inputs.
 #[derive(Clone, Copy)]
 pub struct Program<'a> {
-    /// Absolute; see [`find_program`].
+    /// Absolute path; see [`find_program`].
     pub path: &'a Path,
     pub args: &'a [OsString],
-    /// All of it: nothing is inherited.
+    /// The whole environment: nothing is inherited.
     pub env: &'a [(OsString, OsString)],
-    /// Where it runs; absolute.
+    /// Working directory, absolute.
     pub dir: &'a Path,
     pub stdin: &'a [u8],
     pub deadline: Instant,
-    /// Bytes of standard output at most; more ends the program.
+    /// Bytes of standard output, at most; more ends the program.
     pub max_stdout: usize,
-    /// Bytes of standard error that are kept, the last ones; any number is read.
+    /// Bytes of standard error that are kept, the last ones. All of it is read.
     pub max_stderr: usize,
-    /// Bytes of memory that it and its descendants may use at once, on Linux; more ends them.
+    /// Bytes of memory that the program and its descendants may use together, on Linux; more ends them.
     pub max_memory: Option<u64>,
 }
 
 impl fmt::Debug for Program<'_> {
-    /// Shows neither values of the environment nor what is fed in: both can hold keys.
+    /// Omits the values of the environment and the input: both can contain keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
         f.debug_struct("Program")
@@ -73,39 +73,39 @@ impl fmt::Debug for Program<'_> {
     }
 }
 
-/// What a program left.
+/// The output of a program.
 #[derive(Debug)]
 pub struct Output {
     pub end: End,
-    /// Empty where the lines were taken one by one.
+    /// Empty if the lines were passed on one by one.
     pub stdout: Vec<u8>,
-    /// The last bytes.
+    /// The last bytes of standard error.
     pub stderr: Vec<u8>,
 }
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with this code.
+    /// Exited with this code.
     Exit(i32),
-    /// By a signal that was not ours.
+    /// Ended by a signal that this program did not send.
     Signal(i32),
-    /// At its deadline.
+    /// Ended at its deadline.
     TimedOut,
-    /// With the run.
+    /// Ended because the run was stopped.
     Stopped(Signal),
-    /// It wrote more than it may.
+    /// Exceeded the limit of its output.
     TooMuch,
-    /// It and its descendants used more memory than they may.
+    /// Exceeded the memory limit, with its descendants.
     OutOfMemory,
-    /// Whoever took its lines had seen enough.
+    /// Ended by the reader of its lines.
     Ended,
 }
 
-/// Runs a program to its end and keeps what it writes.
+/// Runs a program to its end and returns its output.
 ///
 /// # Errors
-/// It cannot be started.
+/// The program cannot be started.
 pub async fn run(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
     let mut stdout = Vec::new();
     let mut keep = |bytes: &[u8]| {
@@ -119,7 +119,8 @@ pub async fn run(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
     Ok(Output { end, stdout, stderr })
 }
 
-/// Runs a program as [`run`] does, for callers that wait: on a thread of its own, since they may be part of a runtime.
+/// Runs a program like [`run`], for blocking callers: on another thread, because the caller's may belong to a
+/// runtime.
 ///
 /// # Errors
 /// It cannot be started.
@@ -128,12 +129,12 @@ pub fn wait(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
     std::thread::scope(|s| s.spawn(work).join()).unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
 }
 
-/// Runs a program to its end and hands on each line of its standard output as it comes, without its line end; what
-/// stands behind the last line end is a line too. A line of more than `max_line` bytes ends the program, and so does
-/// `on_line` when it breaks.
+/// Runs a program to its end and passes on each line of its standard output, without the line end. Text after the
+/// last line end counts as a line. A line of more than `max_line` bytes ends the program, and so does a break by
+/// `on_line`.
 ///
 /// # Errors
-/// It cannot be started.
+/// The program cannot be started.
 pub async fn run_lines(
     program: &Program<'_>,
     stop: &Stop,
@@ -143,7 +144,7 @@ pub async fn run_lines(
     converse(program, stop, max_line, program.stdin, on_line).await
 }
 
-/// Runs a program as [`run_lines`] does, and feeds it from `input` as that comes, until its end.
+/// Runs a program like [`run_lines`], and copies `input` to its standard input until it ends.
 ///
 /// # Errors
 /// It cannot be started.
@@ -192,10 +193,10 @@ pub async fn converse(
     Ok(Output { end, stdout: Vec::new(), stderr })
 }
 
-/// Gets what a program writes, and may end it.
+/// Receives the output of a program, and may end it.
 type Take<'a> = dyn FnMut(&[u8]) -> ControlFlow<End> + 'a;
 
-/// Runs a program and sees to its end.
+/// Runs a program, and supervises its end.
 async fn supervise(
     program: &Program<'_>,
     stop: &Stop,
@@ -219,7 +220,7 @@ async fn supervise(
     let mut last = Tail { bytes: Vec::new(), max: program.max_stderr };
     let end = {
         let feed = async move {
-            // A program may rightly stop reading early.
+            // A program may stop reading early.
             let _ = tokio::io::copy(&mut input, &mut stdin).await;
             let _ = stdin.shutdown().await;
             drop(stdin);
@@ -251,7 +252,7 @@ async fn supervise(
                 () = memory::exceeds(child_id, program.max_memory) => break End::OutOfMemory,
             }
         };
-        // What it still says on its way out is read, so that no full pipe holds it up.
+        // Its last output is read, so that a full pipe does not block it.
         let ending = async {
             match end {
                 End::Exit(_) | End::Signal(_) => group.end(&mut child, DRAIN).await,
@@ -289,7 +290,7 @@ async fn supervise(
     Ok((end, last.bytes))
 }
 
-/// Starts the program as the leader of a group.
+/// Starts the program as the leader of a process group.
 async fn start(program: &Program<'_>) -> io::Result<Child> {
     let mut command = Command::new(program.path);
     command.args(program.args).env_clear().envs(program.env.iter().map(|(k, v)| (k, v))).current_dir(program.dir);
@@ -297,13 +298,13 @@ async fn start(program: &Program<'_>) -> io::Result<Child> {
     #[cfg(unix)]
     {
         command.process_group(0);
-        // Ours are closed by themselves; what our own caller left open is not.
+        // Descriptors of this process are closed on exec. Descriptors that its caller left open are closed here.
         close_fds::set_fds_cloexec_threadsafe(3, &[]);
     }
     let mut tries = 0;
     loop {
         match command.spawn() {
-            // Just installed, and still open for writing in a process that is about to become another.
+            // The file was just installed, and is still open for writing in a process that is about to exec.
             Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES => {
                 tries += 1;
                 sleep(LOOK).await;
@@ -324,7 +325,7 @@ fn end_of(status: ExitStatus) -> End {
     End::Exit(status.code().unwrap_or(-1))
 }
 
-/// Reads a pipe to its end. What cannot be read has ended.
+/// Reads a pipe to its end. An error counts as the end.
 async fn drink(mut pipe: impl AsyncRead + Unpin, take: &mut Take<'_>) -> Result<(), End> {
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -354,10 +355,10 @@ impl Tail {
     }
 }
 
-/// The process group that a program leads; killed when it is dropped before its time.
+/// The process group that a program leads; killed if it is dropped before its end.
 #[derive(Debug)]
 struct Group {
-    /// `None` once it is known to be gone.
+    /// `None` once the group is known to have ended.
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
 }
@@ -369,13 +370,13 @@ impl Group {
         Self { leader: id.and_then(rustix::process::Pid::from_raw) }
     }
 
-    /// Asks all of them to end, and waits so long that they can.
+    /// Sends SIGTERM to the group, and waits for at most `grace`.
     async fn end(&mut self, child: &mut Child, grace: Duration) {
         self.signal(rustix::process::Signal::TERM);
         self.wait(child, grace).await;
     }
 
-    /// Ends whoever is left.
+    /// Kills the remaining processes.
     async fn kill(&mut self, child: &mut Child) {
         self.signal(rustix::process::Signal::KILL);
         self.wait(child, DRAIN).await;
@@ -388,11 +389,11 @@ impl Group {
         }
     }
 
-    /// Waits until nobody is left, at most so long.
+    /// Waits until all processes have ended, for at most the given time.
     async fn wait(&mut self, child: &mut Child, most: Duration) {
         let until = Instant::now() + most;
         while let Some(leader) = self.leader {
-            // A leader that nobody has asked for still counts as there.
+            // A leader that is not reaped yet counts as a process of the group.
             let _ = child.try_wait();
             if rustix::process::test_kill_process_group(leader) == Err(rustix::io::Errno::SRCH) {
                 self.leader = None;

@@ -1,4 +1,4 @@
-//! How far a review is, for people who wait.
+//! The progress of a review, for waiting users.
 
 use crate::env::Env;
 use crate::untrusted::Inert;
@@ -10,24 +10,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Nothing is shown before: most reviews end sooner.
+/// Delay before progress is shown: most reviews end sooner.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two pictures.
+/// Interval between two frames.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// Hears how far a review is. Called from several threads.
+/// Receives the progress of a review. Called from several threads.
 pub trait Progress: Sync {
-    /// `done` of `total` files are read by the rules.
+    /// The rules have read `done` of `total` files.
     fn files(&self, done: usize, total: usize);
 
-    /// `done` of `total` requests are answered by a model, for `usd` so far where somebody names a price.
+    /// Models have answered `done` of `total` requests, for `usd` so far if the price is known.
     fn requests(&self, done: usize, total: usize, usd: Option<f64>);
 
     /// Findings of the rules, and claims of models that other questions can still refute: one line each.
     fn so_far(&self, lines: &[Inert]);
 }
 
-/// Says nothing.
+/// Shows no progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -37,7 +37,7 @@ impl Progress for Silent {
     fn so_far(&self, _lines: &[Inert]) {}
 }
 
-/// Passes on how far a review is, and no findings: for a review of something that the user has not seen.
+/// Forwards progress without findings, for a review of a change that the user has not seen.
 pub struct WithoutFindings<'a>(pub &'a dyn Progress);
 
 impl std::fmt::Debug for WithoutFindings<'_> {
@@ -58,9 +58,9 @@ impl Progress for WithoutFindings<'_> {
     fn so_far(&self, _lines: &[Inert]) {}
 }
 
-/// Returns what fits the place: a bar where somebody looks at a terminal, else nothing.
+/// Returns a progress bar for a terminal, else a silent one.
 ///
-/// Nobody looks in CI, at a `TERM` of `dumb`, or after `--quiet`.
+/// There is no bar in CI, with `TERM=dumb`, or with `--quiet`.
 pub fn of(env: &Env, quiet: bool) -> Box<dyn Progress> {
     let drawable = env.var("TERM").is_some_and(|t| t != "dumb");
     if quiet || !drawable || env.is_ci() || !std::io::stderr().is_terminal() {
@@ -69,9 +69,9 @@ pub fn of(env: &Env, quiet: bool) -> Box<dyn Progress> {
     Box::new(Terminal::start())
 }
 
-/// One line on standard error, once the review has taken half a second, gone when this is dropped.
+/// One line on standard error, shown after half a second and removed when this is dropped.
 ///
-/// A thread of its own draws, so that telling costs two stores, and a slow file does not stop the clock.
+/// A separate thread draws it, so that an update costs two stores, and a slow file does not stop the clock.
 #[derive(Debug)]
 pub struct Terminal {
     counts: Arc<Counts>,
@@ -85,29 +85,29 @@ struct Counts {
     done: AtomicUsize,
     total: AtomicUsize,
     answered: AtomicUsize,
-    /// 0: no model is asked.
+    /// 0 if no model is asked.
     asked: AtomicUsize,
-    /// Millionths of a dollar; [`u64::MAX`]: nobody knows.
+    /// Millionths of a dollar; [`u64::MAX`] if unknown.
     cost: AtomicU64,
     /// Lines to print above the bar.
     lines: Mutex<Vec<Inert>>,
 }
 
 impl Terminal {
-    /// Starts the clock. The caller has made sure that standard error is a terminal.
+    /// Starts the clock. The caller must check that standard error is a terminal.
     pub fn start() -> Self {
         let counts = Arc::new(Counts::default());
         let (stop, stopped) = channel();
         let shared = Arc::clone(&counts);
         let painter = std::thread::Builder::new().name("progress".to_owned()).spawn(move || paint(&shared, &stopped));
-        // Without a thread there is no bar, and that is all.
+        // Without a thread there is no bar, which is harmless.
         Self { counts, stop: Some(stop), painter: painter.ok() }
     }
 }
 
 impl Progress for Terminal {
     fn files(&self, done: usize, total: usize) {
-        // Threads may tell out of order; the bar never goes back.
+        // Threads may report out of order; the bar never goes back.
         self.counts.done.fetch_max(done, Ordering::Relaxed);
         self.counts.total.store(total, Ordering::Relaxed);
     }
@@ -128,7 +128,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(painter) = self.painter.take() {
-            // A painter that failed has nothing to say that matters here.
+            // A panic of the painter does not matter here.
             let _ = painter.join();
         }
     }

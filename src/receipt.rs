@@ -1,12 +1,13 @@
-//! Receipts: a complete review, signed, so that a pipeline need not pay for the models again.
+//! Receipts: a signed record of a complete review, so that a pipeline need not pay for the models again.
 //!
-//! A receipt binds a verdict to the two trees that were compared, to the change as text, to what decides in the policy,
-//! to the rules and to the backends that looked. It is signed with an SSH key and kept as a note of the head's tree
-//! (`refs/notes/claude-reviewer`), which git pushes and fetches like any reference.
+//! A receipt binds a verdict to the two trees that were compared, to the text of the change, to the policy values
+//! that decide, to the rules and to the backends that reviewed. It is signed with an SSH key and stored as a git note
+//! on the head's tree (`refs/notes/claude-reviewer`), which git pushes and fetches like any reference.
 //!
-//! Whoever takes one runs the rules again, over everything, and asks nobody: what the models said is believed from the
-//! receipt, if its terms are those found here, the policy of the base names its signer, and every backend that this
-//! policy wants has looked. Text of a note is hostile: all of that is checked before a word of it counts.
+//! A run that accepts a receipt applies the rules again to the whole change, and asks no model. The results of the
+//! models come from the receipt if its terms match those of the run, the policy of the base lists its signer, and
+//! every backend that this policy requires has reviewed. The text of a note is untrusted: all of that is checked
+//! before any of it is used.
 
 mod line;
 mod ssh;
@@ -25,26 +26,26 @@ use crate::wire::receipt::{RECEIPT_VERSION, Receipt, Reviewer, Signed, Terms};
 use line::{Line, parse, weigh};
 use std::path::PathBuf;
 
-/// Where receipts are.
+/// The reference of the receipts.
 pub const NOTES: &str = "refs/notes/claude-reviewer";
-/// Why no receipt is needed where models are shown nothing.
+/// Reason why no receipt is needed if models see no part of the change.
 const UNSEEN: &str = "the change has nothing for models to review";
 
-/// What receipts say of a review.
+/// The result of searching for a receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// No model is asked, or none has anything to see: the rules are all there is, and they ran.
+    /// No model is configured, or none has anything to review: the rules alone decide, and they ran.
     NotNeeded,
-    /// A receipt stands for the models.
+    /// A receipt replaces the models.
     Accepted,
-    /// None does; why, one for each that was looked at.
+    /// No receipt is valid; one reason for each that was checked.
     Refused(Vec<String>),
 }
 
-/// Refuses a request that no receipt can be given for, before anybody is asked.
+/// Rejects a request for which no receipt can be issued, before a model is asked.
 ///
 /// # Errors
-/// Usage: not the base's policy decides, or only some files are reviewed, or no key is named where that can be told
+/// Usage: the policy is not that of the base, only some files are reviewed, or there is no key, if that is known
 /// before the policy is read.
 pub fn possible(request: &ReviewRequest, env: &Env) -> Result<()> {
     if request.authority != Authority::Base {
@@ -58,24 +59,24 @@ pub fn possible(request: &ReviewRequest, env: &Env) -> Result<()> {
     ssh::named(env).map(|_| ())
 }
 
-/// What came of signing.
+/// The result of signing.
 #[derive(Debug)]
 pub enum Issued {
     Signed {
         key: PathBuf,
-        /// Why the receipts of the remote are not among ours, where they were to be.
+        /// Reason why the receipts of the remote could not be merged, if that was requested.
         apart: Option<String>,
     },
-    /// No receipt is needed; why.
+    /// No receipt is needed, with the reason.
     NotNeeded(&'static str),
 }
 
-/// Signs a finished review and puts the receipt beside the tree that was reviewed.
+/// Signs a finished review and adds the receipt to the notes of the reviewed tree.
 ///
-/// Where the request fetches, what others signed is brought and merged first, so that the notes can be pushed.
+/// If the request fetches, the receipts of the remote are fetched and merged first, so that the notes can be pushed.
 ///
 /// # Errors
-/// Usage: the review is none that a receipt can be given for or would be taken for, there is no key, or the key cannot
+/// Usage: no receipt can be issued for the review, or none would be accepted; there is no key; or the key cannot
 /// sign.
 pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result<Issued> {
     let refused = |why: &str| Error::usage(format!("cannot sign a receipt for this review: {why}"));
@@ -131,9 +132,10 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
     Ok(Issued::Signed { key, apart })
 }
 
-/// Returns how receipts get to the others: a command, and what to do where that is refused because others were first.
+/// Returns how to share receipts: a push command, and the steps if the push is rejected because the remote has newer
+/// notes.
 pub fn recipe(request: &ReviewRequest) -> [String; 2] {
-    // An address has no references of its own here, and a shell reads what is printed.
+    // An address has no remote-tracking references, and a shell reads the printed command.
     let is_name = |name: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
@@ -148,23 +150,23 @@ pub fn recipe(request: &ReviewRequest) -> [String; 2] {
     [push.clone(), format!("git fetch {remote} +{NOTES}:{theirs} && {merge} && {push}")]
 }
 
-/// Merges what the remote has into our notes, where the request fetches.
+/// Merges the notes of the remote into ours, if the request fetches.
 fn merge(repo: &Repo, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result<()> {
     let Some(mut fetched) = fetched(repo, request, env, stop)? else { return Ok(()) };
     let Some(notes) = fetched.also(NOTES)? else { return Ok(()) };
-    // A reference into a history that is cut off only for the one who fetched it would be a broken one.
+    // A shallow history of the notes would make the reference broken.
     if repo.is_shallow() || fetched.open()?.is_shallow() {
         return Err(Error::incomplete("the clone is shallow"));
     }
     repo.merge_notes(NOTES, notes, env)
 }
 
-/// Reviews with the rules, and takes the word of a receipt for the models.
+/// Reviews with the rules, and accepts a receipt in place of asking the models.
 ///
-/// The review is incomplete where the policy wants a model and no receipt stands for it; its notes say why.
+/// The review is incomplete if the policy requires a model and no receipt is valid; its notes have the reasons.
 ///
 /// # Errors
-/// As [`review::run`].
+/// Same as [`review::run`].
 pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Standing)> {
     let request = ReviewRequest { offline: true, record: true, authority: Authority::Base, ..request.clone() };
     let mut review = review::run(&request, world)?;
@@ -204,7 +206,7 @@ pub fn verify(request: &ReviewRequest, world: &World<'_>) -> Result<(Review, Sta
     Ok((review, standing))
 }
 
-/// Finds a receipt that stands for the models of a review, and who signed it.
+/// Finds a valid receipt for a review, and its signer.
 fn check(
     review: &Review,
     request: &ReviewRequest,
@@ -225,7 +227,7 @@ fn check(
     let tree = ObjectId::from_hex(&terms.head_tree).ok_or_else(|| one("the tree has no name".to_owned()))?;
     let is_fetching = fetches(request).is_some();
     let (mut reasons, mut notes) = (Vec::new(), Vec::new());
-    // First, since it may bring what the others lack.
+    // First, because this may fetch objects that the other receipts need.
     match remote(&repo, request, tree, world) {
         Ok(note) => notes.extend(note),
         Err(e) => reasons.push(format!("cannot read the receipts of the remote: {}", e.on_one_line())),
@@ -273,7 +275,7 @@ fn check(
     Err(reasons)
 }
 
-/// Returns the ends of a change that is fetched.
+/// Returns the ends of a change if the request fetches.
 fn fetches(request: &ReviewRequest) -> Option<&Ends> {
     match &request.source {
         Source::Ends(ends) if ends.fetching == Fetching::Missing => Some(ends),
@@ -281,14 +283,14 @@ fn fetches(request: &ReviewRequest) -> Option<&Ends> {
     }
 }
 
-/// Prepares to fetch from the remote, where the request fetches.
+/// Prepares to fetch from the remote, if the request fetches.
 fn fetched(repo: &Repo, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result<Option<Fetched>> {
     let Some(ends) = fetches(request) else { return Ok(None) };
     let fetch = Fetch { remote: ends.remote.clone(), tips: Vec::new(), credential: ends.credential.clone() };
     repo.fetch(&request.dir, env, &fetch, stop).map(Some)
 }
 
-/// Returns what the remote's notes say of a tree, where the request fetches.
+/// Returns the remote's note for a tree, if the request fetches.
 fn remote(repo: &Repo, request: &ReviewRequest, tree: ObjectId, world: &World<'_>) -> Result<Option<Vec<u8>>> {
     let Some(mut fetched) = fetched(repo, request, world.env, world.stop)? else { return Ok(None) };
     let Some(notes) = fetched.also(NOTES)? else { return Ok(None) };
@@ -298,12 +300,12 @@ fn remote(repo: &Repo, request: &ReviewRequest, tree: ObjectId, world: &World<'_
     if read.is_ok() {
         return read.map(Some);
     }
-    // Git takes a commit that is here for whole, though a partial clone may lack what lies below it.
+    // Git assumes that an existing commit is complete, although a partial clone may lack its objects.
     fetched.objects(&[note])?;
     fetched.open()?.note_text(note).map(Some)
 }
 
-/// Says what a review is about, as far as that has a name.
+/// Returns the terms of a review, or the reason why it has none.
 fn terms(review: &Review) -> std::result::Result<Terms, &'static str> {
     let (base_tree, head_tree) = trees(review)?;
     let Some(record) = &review.record else { return Err("the change was not kept as text") };
@@ -329,7 +331,7 @@ fn reviewers(review: &Review) -> Vec<Reviewer> {
         let mut usage = review.models.usage.iter().filter(|u| u.backend == name);
         usage.find(|u| !u.model.is_empty()).map(|u| u.model.clone()).unwrap_or_default()
     };
-    // Whoever answered: of several, one may be asked only where another did not.
+    // Only the backends that answered: with several, a later one may be a fallback that was not asked.
     let answered = review.models.asked.iter().filter(|name| !model(name).is_empty());
     answered.map(|name| Reviewer { name: name.clone(), model: model(name) }).collect()
 }

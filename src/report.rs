@@ -1,7 +1,7 @@
 //! Reports: a finished review in the formats that people and programs read.
 //!
-//! Each format is a function over the review, in its own file. Formats decide nothing: the exit code is the same for
-//! all of them.
+//! Each format is a function over the review, in its own file. Formats make no decisions: the exit code is the same
+//! for all of them.
 
 pub mod dotenv;
 mod forge;
@@ -115,27 +115,27 @@ impl Format {
     }
 }
 
-/// How the report for people looks. The caller decides; renderers never look at the environment.
+/// The look of the report for people. The caller decides; renderers never read the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Style {
     pub color: bool,
-    /// OSC 8 hyperlinks; `None`: the output does not show them.
+    /// OSC 8 hyperlinks; `None` if the output does not support them.
     pub links: Option<Links>,
-    /// Bars and signs beyond ASCII.
+    /// Use Unicode bars and signs, not only ASCII.
     pub unicode: bool,
-    /// Columns, at least 20. Text is wrapped and code is cut to fit.
+    /// Columns, at least 20. Text is wrapped and code is truncated to fit.
     pub width: usize,
-    /// Findings and nothing else.
+    /// Print only findings.
     pub quiet: bool,
-    /// All findings in full, suppressed ones, references and fingerprints.
+    /// Print all findings in full, suppressed ones, references and fingerprints.
     pub verbose: bool,
-    /// Rejected and deferred findings are listed.
+    /// List rejected and deferred findings.
     pub dispositioned: bool,
-    /// A CI system or a gate prints the report. Comments that the change adds do not count there.
+    /// A CI system or a gate prints the report, where suppression comments in the change do not count.
     pub in_ci: bool,
 }
 
-/// What links to files need besides their paths.
+/// Parts of a file link in addition to the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Links {
     /// The name of this machine: a terminal that shows a remote session must not open a local file of that path.
@@ -157,8 +157,7 @@ impl Default for Style {
     }
 }
 
-/// Writes a report. Secrets in file names are masked. `style` applies to the reports that are printed as they are, to
-/// a terminal or a log.
+/// Writes a report. Secrets in file names are masked. `style` applies to the reports that a terminal or a log shows.
 pub fn render(review: &Review, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let (_, _, write) = format.form();
     let screened = match format {
@@ -185,7 +184,7 @@ pub fn summary_line(review: &Review) -> String {
     format!("review: {state} files={reviewed}/{total} backend={backend} findings={findings} exit={exit}")
 }
 
-/// Returns the verdict and what it rests on, on one line for people: `claude-reviewer: PASS, 2 files reviewed, 3 ms`.
+/// Returns the verdict and its basis, on one line for people: `claude-reviewer: PASS, 2 files reviewed, 3 ms`.
 pub fn verdict_line(review: &Review) -> String {
     let (word, _) = words::verdict(review);
     let basis = if review.outcome == crate::verdict::Outcome::NothingToReview {
@@ -224,7 +223,7 @@ fn backends(review: &Review) -> Vec<&str> {
     names
 }
 
-/// Returns the number of findings that count by severity, worst first, including those that are not listed.
+/// Returns the number of findings that count, by severity, worst first. Includes findings that are not listed.
 fn totals(review: &Review) -> [(Severity, usize); 4] {
     let listed = counts(review, Finding::counts);
     std::array::from_fn(|i| (listed[i].0, listed[i].1 + review.unlisted.counting[i]))

@@ -1,4 +1,4 @@
-//! What is asked for: the one type that the command line, the hooks and MCP all build.
+//! The request for a review: the type that the command line, the hooks and MCP build.
 
 use crate::diff::RepoPath;
 use crate::finding::{Category, Severity};
@@ -7,14 +7,14 @@ use secrecy::{ExposeSecret as _, SecretString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is reviewed.
+/// The source of a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// HEAD against the index.
+    /// The index against HEAD.
     Staged,
-    /// The index against the worktree.
+    /// The worktree against the index.
     Unstaged { untracked: bool },
-    /// A base against the worktree, new files included.
+    /// The worktree against a base, with new files.
     Changes { base: Option<String> },
     /// A commit against a parent, or (`A..B`) each commit of a range against its first parent.
     Commit {
@@ -22,23 +22,22 @@ pub enum Source {
         /// 1-based number of the parent; only for a single commit.
         parent: Option<u32>,
     },
-    /// The merge base against the head, net, plus the secret rules over every commit.
+    /// The net change from the merge base to the head, plus the secret rules over every commit.
     Branch { head: Option<String>, base: Option<String> },
-    /// As `Branch`, between two commits that somebody else names: an event of CI, a forge, a person who wants them
-    /// fetched.
+    /// Like `Branch`, between two commits that a CI event or a forge names, or that the user wants to fetch.
     Ends(Box<Ends>),
-    /// The ranges that git hands to a pre-push hook; each as `Branch`.
+    /// The ranges that git passes to a pre-push hook, each like `Branch`.
     Push(Vec<PushRange>),
     /// A unified diff.
     Patch(Input),
-    /// Whole files, every line as added.
+    /// Whole files, with every line as added.
     Code(Vec<Input>),
-    /// What is staged if anything is, else the changes.
+    /// The staged changes, or without any, all changes.
     Auto,
 }
 
 impl ReviewRequest {
-    /// Asks for a review of `source` as the policy at `dir` has it.
+    /// Creates a request for `source`, with the settings of the policy at `dir`.
     pub fn new(source: Source, dir: PathBuf) -> Self {
         Self {
             source,
@@ -80,78 +79,80 @@ impl Source {
     }
 }
 
-/// A change by its two ends, of which a clone need not have either.
+/// A change between two ends, which the clone may lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// For people: `pull request 12`, `the push to main`.
+    /// Display name: `pull request 12`, `the push to main`.
     pub label: String,
-    /// It is a pull request of a forge.
+    /// The change is a pull request of a forge.
     pub is_pull: bool,
     pub head: End,
     pub base: End,
-    /// What stands in for a base that is nowhere any more: the commit before a forced push.
+    /// Substitute for a base that no longer exists: the commit before a forced push.
     pub instead: Option<End>,
-    /// Who says that nothing may lie between the two; where nobody does, that is an error and not a pass.
+    /// Source of the information that there may be no commits between the ends. Without it, an empty change is an
+    /// error and not a pass.
     pub may_be_empty: Option<String>,
-    /// Where the ends come from: the name of a remote, or an address.
+    /// The remote of both ends: its name or an address.
     pub remote: String,
     pub fetching: Fetching,
-    /// Proves to the remote who asks.
+    /// Credential for the remote.
     pub credential: Option<Credential>,
-    /// Whose files the worktree may have.
+    /// Trust in the files of the worktree.
     pub checkout: Checkout,
 }
 
 /// One end of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// A full object id; and the full name of a reference of the remote by which it can be got, if there is one.
+    /// A full object ID, with the full name of a remote reference that contains it, if there is one.
     Id { id: String, under: Option<String> },
-    /// The first digits of an object id, in lower case; and the full name of the reference of the remote that has it.
+    /// An abbreviated object ID in lower case, with the full name of the remote reference that contains it.
     Short { id: String, under: Option<String> },
     /// A branch of the remote, by its short name.
     Branch(String),
-    /// As a person typed it.
+    /// A revision as the user typed it.
     Rev(String),
     /// No commit: everything is new.
     Nothing,
 }
 
-/// Whether what is missing is fetched.
+/// Whether missing objects are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetching {
     Missing,
     Never,
 }
 
-/// Whose files a worktree may have.
+/// The author of the files in a worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checkout {
-    /// The author's, who may run there what they like.
+    /// The author of the change, who may run any code there.
     Own,
-    /// A stranger's, in a job that has rights which the stranger lacks: nothing of it is run.
+    /// Another person, in a job with rights that this person lacks: nothing from the worktree is run.
     Foreign,
-    /// Anybody's, on the machine of a person who reviews a pull request: nothing of it is run.
+    /// Possibly another person, on the machine of a user who reviews a pull request: nothing from the worktree is
+    /// run.
     Reviewer,
 }
 
-/// What a review needs of a remote.
+/// The objects that a review needs from a remote.
 #[derive(Clone, Debug)]
 pub struct Fetch {
-    /// The name of a configured remote, or an address.
+    /// Name of a configured remote, or an address.
     pub remote: String,
-    /// Full names of references, or full object ids.
+    /// Full names of references, or full object IDs.
     pub tips: Vec<String>,
-    /// Proves who asks, where the operator's own configuration does not.
+    /// Credential, if the operator's git configuration has none.
     pub credential: Option<Credential>,
 }
 
-/// A header that proves who asks, for one address and what lies below it.
+/// An authentication header for an address and the addresses below it.
 #[derive(Clone, Debug)]
 pub struct Credential {
-    /// As in git's `http.<address>.extraHeader`: `https://forge.example/`.
+    /// The address as in git's `http.<address>.extraHeader`: `https://forge.example/`.
     pub url: String,
-    /// The whole line: `Authorization: …`.
+    /// The whole header line: `Authorization: …`.
     pub header: SecretString,
 }
 
@@ -164,7 +165,7 @@ impl PartialEq for Credential {
 impl Eq for Credential {}
 
 impl Credential {
-    /// Makes a header of a name and a token, as forges take them for git: `Basic`.
+    /// Creates a `Basic` header from a name and a token, as forges accept it from git.
     pub fn basic(url: &str, user: &str, token: &SecretString) -> Self {
         let pair = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{}", token.expose_secret()));
         Self { url: url.to_owned(), header: format!("Authorization: Basic {pair}").into() }
@@ -174,46 +175,47 @@ impl Credential {
 /// One line of a pre-push hook's standard input, or pre-commit's `FROM_REF`/`TO_REF`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushRange {
-    /// The local object id, hexadecimal; all zeros: the remote reference is deleted. From pre-commit's
-    /// variables it may also be a name (`HEAD`, `refs/heads/main`).
+    /// The local object ID in hexadecimal; all zeros if the remote reference is deleted. From pre-commit's variables
+    /// it may also be a name (`HEAD`, `refs/heads/main`).
     pub local: String,
-    /// What the remote has, hexadecimal; all zeros: the reference is new there. Or a name, as above.
+    /// The object ID at the remote in hexadecimal; all zeros if the reference is new there. It may also be a name, as
+    /// above.
     pub remote: String,
-    /// The remote's reference name, for messages.
+    /// Name of the reference at the remote, for messages.
     pub name: String,
-    /// The name of the remote, or its address where it has none; `None` where nobody said. For a reference
-    /// that is new there, only what this remote has is known already: another one's branches say nothing.
+    /// Name of the remote, or its address if it has no name; `None` if it is unknown. For a new reference, only
+    /// commits of this remote count as known: branches of other remotes do not matter.
     pub to: Option<String>,
 }
 
-/// Where text comes from.
+/// The origin of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     File(PathBuf),
     Stdin,
-    /// What the caller holds, under a name that tells what it is.
+    /// Text in memory, with a descriptive name.
     Text {
         name: String,
         text: String,
     },
 }
 
-/// A hook of git that the program can be.
+/// A git hook that runs this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     PreCommit,
     PrePush,
-    /// Gates nothing: it starts a review in the background.
+    /// Starts a review in the background; cannot stop the commit.
     PostCommit,
 }
 
 impl Hook {
-    /// Every hook.
+    /// All hooks.
     pub const ALL: [Self; 3] = [Self::PreCommit, Self::PrePush, Self::PostCommit];
-    /// The hooks that can stop what git does.
+    /// The hooks that can stop git.
     pub const GATES: [Self; 2] = [Self::PreCommit, Self::PrePush];
 
-    /// Returns git's name of the hook, which is its file name too.
+    /// Returns git's name of the hook, which is also its file name.
     pub fn name(self) -> &'static str {
         match self {
             Self::PreCommit => "pre-commit",
@@ -231,7 +233,7 @@ impl Hook {
     }
 }
 
-/// How hard to look.
+/// The depth of a model review.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
     #[default]
@@ -239,120 +241,120 @@ pub enum Depth {
     Thorough,
 }
 
-/// Whose policy rules.
+/// The source of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// The file in the worktree: a developer at their own desk.
+    /// The file in the worktree, for a developer's own review.
     Worktree,
-    /// The file at HEAD: the worktree belongs to the one under review.
+    /// The file at HEAD, because the author under review controls the worktree.
     Head,
-    /// The file at the merge base: the change under review cannot choose its judge.
+    /// The file at the merge base, because the change under review must not choose its own policy.
     Base,
 }
 
-/// A review that somebody asks for.
+/// A request for a review.
 #[derive(Clone, Debug)]
 pub struct ReviewRequest {
     pub source: Source,
-    /// The folder to look for the repository from.
+    /// Folder from which the repository is searched.
     pub dir: PathBuf,
-    /// Only paths that match one of these globs; empty: all.
+    /// Globs that select paths; empty if all paths are reviewed.
     pub files: Vec<String>,
-    /// What errors call these globs.
+    /// Name of these globs in errors.
     pub files_name: &'static str,
     pub authority: Authority,
-    /// A policy file named on the command line.
+    /// Policy file from the command line.
     pub config: Option<PathBuf>,
     pub overrides: Overrides,
-    /// Each `FINGERPRINT=REASON`.
+    /// Waivers, each as `FINGERPRINT=REASON`.
     pub waivers: Vec<String>,
-    /// Rules only, no socket.
+    /// Run only the rules, and open no socket.
     pub offline: bool,
-    /// Backends named for this run; empty: as policy says.
+    /// Backends for this run; empty to use those of the policy.
     pub backends: Vec<String>,
     /// Context for a model in addition to the change.
     pub brief: Brief,
     pub cache: CacheUse,
-    /// Every prompt is appended to this file, which only its owner may read.
+    /// File to which every prompt is appended, readable only for its owner.
     pub debug_prompts: Option<PathBuf>,
-    /// The change is wanted as text afterwards: for the store, or for a report that shows it.
+    /// Record the change as text, for the store or for a report that shows it.
     pub record: bool,
-    /// The git hook that asks, whose mode policy sets.
+    /// The git hook that runs the review; the policy sets its mode.
     pub hook: Option<Hook>,
-    /// Whole files are audited for weaknesses: at depth thorough only the questions about security are asked.
+    /// Audit whole files for weaknesses: at depth thorough, only the questions about security are asked.
     pub is_audit: bool,
-    /// Flags of the command line that only a model heeds: without a backend they are an error.
+    /// Given flags that affect only models: without a backend they are an error.
     pub model_flags: Vec<&'static str>,
     pub on_block: OnBlock,
-    /// The worktree whose store of reviews counts; `None`: the one under review. A private copy has no store, and no tests run
-    /// in it outside of a sandbox.
+    /// Worktree whose store of reviews is used; `None` for the reviewed one. A private copy has no store, and tests
+    /// run in it only in a sandbox.
     pub store_of: Option<PathBuf>,
 }
 
-/// What the author says of a change: data for a model, never instructions.
+/// The author's information on a change: data for a model, never instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Brief {
-    /// What was asked for and what was done.
+    /// Description of the task and of the change.
     pub summary: Option<String>,
     /// Design documents that the change should follow.
     pub documents: Vec<PathBuf>,
-    /// What to look at, in the author's words, where it is none of the categories.
+    /// Areas to review, in the author's words, in addition to the categories.
     pub focus: Vec<String>,
-    /// What went before each follow-up round of the same review, oldest first.
+    /// The earlier rounds of the same review, oldest first.
     pub previous: Vec<Previous>,
-    /// The task that the change is to fulfil, and by which it is judged.
+    /// The task that the change must fulfil.
     pub contract: Option<Contract>,
-    /// The names of a pull request, in which tickets are looked for.
+    /// Names and texts of a pull request, which are searched for tickets.
     pub naming: Option<Naming>,
 }
 
-/// The names and texts that a forge has of a pull request. Foreign text.
+/// The names and texts of a pull request from the forge. Untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Naming {
     pub number: u64,
-    /// The branch of its head.
+    /// Name of the head branch.
     pub branch: String,
     pub title: String,
     pub description: String,
-    /// Its head lies in another project.
+    /// The head is in another project.
     pub is_fork: bool,
 }
 
-/// A task that was given, as far as a reviewer needs it. Foreign text, secrets and all.
+/// A task with the parts that a reviewer needs. Untrusted, and not redacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contract {
-    /// The file that it was read from, from the top of the repository.
+    /// Path of the contract file, relative to the top of the repository.
     pub file: RepoPath,
-    /// Markdown with a heading for each requirement and criterion, so that each can be cited.
+    /// Markdown with a heading for each requirement and criterion, so that a model can cite each of them.
     pub text: String,
-    /// What is judged one by one; never empty.
+    /// Criteria that are judged one by one; never empty.
     pub criteria: Vec<Criterion>,
-    /// Files that models are not shown as part of the change, since they speak of it: the task itself, reports of
-    /// earlier judgements. The rules read them all the same.
+    /// Files that are not shown to models as part of the change, because they are about it: the task itself, and
+    /// reports of earlier judgements. The rules scan them all the same.
     pub apart: Vec<RepoPath>,
 }
 
-/// One thing that a task asks for.
+/// A requirement or criterion of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Criterion {
-    /// `AC1`; unique in its contract, letters, digits, `.`, `_` and `-`.
+    /// ID such as `AC1`, unique in its contract, of letters, digits, `.`, `_` and `-`.
     pub id: String,
     pub text: String,
 }
 
-/// What a follow-up round started from.
+/// The previous round of a follow-up round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Previous {
-    /// The findings of the round before and what the coder answered, in words.
+    /// The findings of the previous round and the coder's responses, as text.
     pub text: String,
-    /// Files, as reports write them, of which the coder explained a finding: models are asked about them again though
-    /// the code is as it was.
+    /// Files, in the form of reports, with a finding that the coder explained: models are asked about them again,
+    /// even if the code is unchanged.
     pub explained: Vec<String>,
-    /// A finding was explained that is about no file: everything is asked about again.
+    /// The coder explained a finding without a file, so all questions are asked again.
     pub all: bool,
 }
 
-/// Whether a model's earlier answer to the same question counts.
+/// Use of cached answers of a model to the same question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheUse {
     #[default]
@@ -360,7 +362,7 @@ pub enum CacheUse {
     Refused,
 }
 
-/// What flags change of the policy.
+/// Policy values from flags.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     pub block_on: Option<Vec<Severity>>,
@@ -372,13 +374,13 @@ pub struct Overrides {
     pub jobs: Option<u32>,
     pub timeout: Option<Duration>,
     pub max_cost_usd: Option<f64>,
-    /// Requests of one run; set by commands that make several.
+    /// Limit on the requests of one run; set by commands with several runs.
     pub max_requests: Option<u32>,
-    /// Tokens that all requests together may take, in and out.
+    /// Limit on the input and output tokens of all requests together.
     pub max_tokens: Option<u64>,
 }
 
-/// What an incomplete review does to the exit code.
+/// Effect of an incomplete review on the exit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnIncomplete {
     #[default]
@@ -386,7 +388,7 @@ pub enum OnIncomplete {
     Warn,
 }
 
-/// What failed tests do to the verdict.
+/// Effect of failed tests on the verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnTestFailure {
     #[default]
@@ -394,7 +396,7 @@ pub enum OnTestFailure {
     Warn,
 }
 
-/// What findings that block do to the exit code.
+/// Effect of blocking findings on the exit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnBlock {
     #[default]

@@ -1,9 +1,9 @@
-//! Runs code that a model wrote, apart from the machine: without network, without the user's home, and with one
-//! private folder that it can write.
+//! Runs code that a model wrote, isolated from the machine: without network access, without the user's home, and with
+//! one private folder that it can write.
 //!
-//! The sandbox is bubblewrap, or the container command that the operator names. Before anything runs in it, a probe
-//! checks that commands start, that the network is off, and that files outside of the private folder cannot be written.
-//! There is no other way to run such code: without a sandbox, it does not run.
+//! The sandbox is bubblewrap, or the container command that the operator configures. Before any code runs in it, a
+//! probe checks that commands start, that the network is off, and that files outside of the private folder cannot be
+//! written. Without a sandbox, such code is never run.
 
 use crate::env::Env;
 use crate::process::{End, Output, Program, find_program, run};
@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Variables that name toolchains, package folders and the language. None holds a credential.
+/// Variables for toolchains, package folders and the language. None contains a credential.
 pub const TOOLCHAIN: &[&str] = &[
     "PATH",
     "LANG",
@@ -45,10 +45,10 @@ pub const TOOLCHAIN: &[&str] = &[
 const ENGINE: &[&str] =
     &["PATH", "HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST"];
 
-/// Folders of the system that bubblewrap shows: programs and libraries.
+/// System folders that bubblewrap shows: programs and libraries.
 const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix/store", "/gnu/store", "/run/current-system"];
-/// What programs need of `/etc`. Machine configuration can hold credentials, so the rest is not shown.
+/// Files of `/etc` that programs need. Machine configuration can contain credentials, so the rest is hidden.
 const ETC: &[&str] = &[
     "/etc/alternatives",
     "/etc/group",
@@ -65,17 +65,17 @@ const ETC: &[&str] = &[
     "/etc/ssl/certs",
 ];
 
-/// Where bubblewrap shows the private folder.
+/// Path of the private folder in bubblewrap.
 const TREE: &str = "/tree";
 /// The placeholder for the private folder in a container command.
 const PLACEHOLDER: &str = "{tree}";
-/// Memory that all processes use together, at most.
+/// Memory of all processes together, at most.
 const MAX_MEMORY: u64 = 4 << 30;
 /// Bytes of a file that a process writes, at most.
 const MAX_FILE: u64 = 1 << 30;
-/// Bytes of output that are kept of each stream.
+/// Bytes that are kept of each output stream, at most.
 const MAX_OUTPUT: usize = 1 << 20;
-/// How long the probe may take. A container engine may have to start first.
+/// Time limit of the probe. A container engine may have to start first.
 const PROBE_TIME: Duration = Duration::from_secs(60);
 /// Exit codes of the probe.
 const READY: i32 = 42;
@@ -84,7 +84,7 @@ const WRITES_OUTSIDE: i32 = 44;
 /// Exit code of timeout(1).
 const TIMED_OUT: i32 = 124;
 
-/// Looks for routes to a network and for a root folder that can be written. POSIX shell without other programs.
+/// Searches for network routes and for a writable root folder. POSIX shell without other programs.
 const PROBE: &str = r#"
 lines=0
 while read -r line; do lines=$((lines + 1)); done 2>/dev/null </proc/net/route
@@ -99,8 +99,8 @@ done
 exit 42
 "#;
 
-/// Sets limits, then runs the command `$1`: `$2` KiB of data, `$3` blocks of 512 bytes in a file, `$4` seconds. A limit
-/// that the shell does not know is left out. `timeout` ends a container whose client was killed.
+/// Sets limits, then runs the command `$1`: `$2` KiB of data, `$3` blocks of 512 bytes in a file, `$4` seconds. Skips
+/// a limit that the shell does not support. `timeout` ends a container whose client was killed.
 const LIMITED: &str = r#"
 ulimit -c 0 2>/dev/null
 ulimit -d "$2" 2>/dev/null
@@ -109,14 +109,14 @@ if command -v timeout >/dev/null 2>&1; then exec timeout -k 5 "$4" sh -c "$1"; f
 exec sh -c "$1"
 "#;
 
-/// What the operator says about the sandbox.
+/// The operator's settings for the sandbox.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
-    /// A container program and its arguments, with `{tree}` for the private folder; empty: bubblewrap.
+    /// A container program and its arguments, with `{tree}` for the private folder; empty for bubblewrap.
     pub command: &'a [String],
-    /// Further folders that bubblewrap shows, read-only: absolute, below `~/`, or inside the worktree.
+    /// Additional folders that bubblewrap shows read-only: absolute, below `~/`, or inside the worktree.
     pub paths: &'a [String],
-    /// The worktree of the repository under review.
+    /// The reviewed worktree.
     pub top: Option<&'a Path>,
 }
 
@@ -131,9 +131,9 @@ pub struct Sandbox {
 enum Kind {
     Bubblewrap {
         program: PathBuf,
-        /// The user's home, which is hidden even in a folder that is shown.
+        /// The user's home, which is hidden even inside a shown folder.
         home: Option<PathBuf>,
-        /// Folders to show beside those of the system: where they are, and where they appear.
+        /// Folders to show in addition to those of the system, with their paths outside and inside.
         shown: Vec<(PathBuf, PathBuf)>,
     },
     Container {
@@ -153,7 +153,7 @@ impl Sandbox {
     /// Finds the sandbox and probes it in a private folder.
     ///
     /// # Errors
-    /// One line: the program is not there, it does not start, or it does not isolate.
+    /// One line: the program is missing, does not start, or does not isolate.
     pub async fn open(settings: &Settings<'_>, env: &Env, folders: Folders<'_>, stop: &Stop) -> Result<Self, String> {
         let kind = match settings.command.split_first() {
             None => {
@@ -186,10 +186,10 @@ impl Sandbox {
         }
     }
 
-    /// Finds and probes the sandbox of the settings, for callers outside of a runtime. Returns the name of its program.
+    /// Finds and probes the configured sandbox, for callers outside of a runtime. Returns the name of its program.
     ///
     /// # Errors
-    /// As [`Self::open`]; no folder for the probe can be made.
+    /// Same as [`Self::open`], or the folder for the probe cannot be created.
     pub fn check(settings: &Settings<'_>, env: &Env) -> Result<String, String> {
         let work = || {
             let (tree, scratch) = (tempfile::tempdir()?, tempfile::tempdir()?);
@@ -197,7 +197,7 @@ impl Sandbox {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             io::Result::Ok(runtime.block_on(Self::open(settings, env, folders, &Stop::default())))
         };
-        // The caller's thread may be part of a runtime.
+        // The caller's thread may belong to a runtime.
         let opened =
             std::thread::scope(|s| s.spawn(work).join()).unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
         opened.map_err(|e| e.to_string())?.map(|sandbox| sandbox.name())
@@ -219,7 +219,7 @@ impl Sandbox {
         let mut words: Vec<OsString> = ["-c", LIMITED, "sh", command].map(OsString::from).to_vec();
         words.extend(limits);
         let mut output = self.start(&words, folders, deadline, stop).await?;
-        // The inner limit has whole seconds, so that it can be reached first.
+        // The inner limit has whole seconds, so it can be reached first.
         if output.end == End::Exit(TIMED_OUT) && Instant::now() + Duration::from_secs(2) > deadline {
             output.end = End::TimedOut;
         }
@@ -255,7 +255,7 @@ impl Sandbox {
     }
 }
 
-/// Says how the probe ended.
+/// Describes the end of the probe.
 fn described(end: End) -> String {
     match end {
         End::Exit(code) => format!("exit code {code}"),
@@ -307,7 +307,7 @@ fn inner_environment(env: &Env) -> Vec<(OsString, OsString)> {
 /// Returns the arguments of bubblewrap up to the command; see bwrap(1).
 ///
 /// # Errors
-/// The folder for shared memory cannot be made.
+/// The folder for shared memory cannot be created.
 fn bubblewrap(home: Option<&Path>, shown: &[(PathBuf, PathBuf)], folders: Folders<'_>) -> io::Result<Vec<OsString>> {
     let shared_memory = folders.scratch.join("shm");
     std::fs::create_dir_all(&shared_memory)?;
@@ -330,7 +330,7 @@ fn bubblewrap(home: Option<&Path>, shown: &[(PathBuf, PathBuf)], folders: Folder
     Ok(args)
 }
 
-/// Returns the settings of Java runtimes, whose folders have the version in their names.
+/// Returns the configuration folders of Java runtimes, whose names contain the version.
 fn java_settings() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/etc").into_iter().flatten().flatten().map(|e| e.path());
     let is_java = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java-"));
@@ -339,7 +339,7 @@ fn java_settings() -> Vec<PathBuf> {
     all
 }
 
-/// Returns the arguments of a container program with the private folder in them.
+/// Returns the arguments of a container program with the path of the private folder.
 fn container(arguments: &[String], tree: &Path) -> Vec<OsString> {
     let tree = tree.to_string_lossy();
     arguments.iter().map(|a| a.replace(PLACEHOLDER, &tree).into()).collect()

@@ -1,6 +1,6 @@
 //! Quotes words for a POSIX shell, for commands that users paste.
 
-/// Quotes a word where a shell needs that.
+/// Quotes a word if a shell needs that.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^~".contains(c);
     // A shell expands a tilde at the start.

@@ -1,4 +1,4 @@
-//! The one way to end a run before it is done: Ctrl-C, a signal, a client that goes away.
+//! The stop signal of a run: Ctrl-C, a signal, or a client that disconnects.
 
 use tokio::sync::watch;
 
@@ -11,7 +11,7 @@ pub enum Signal {
     Terminate,
 }
 
-/// Shared by everything that works for one run; clones speak of the same run.
+/// The stop signal of a run; clones share it.
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Sender<Option<Signal>>);
 
@@ -22,22 +22,22 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Ends the run. The first word counts.
+    /// Stops the run. Only the first signal counts.
     pub fn now(&self, signal: Signal) {
         self.0.send_if_modified(|s| s.is_none() && s.replace(signal).is_none());
     }
 
-    /// Returns the signal that ends the run, if one arrived.
+    /// Returns the signal that stopped the run, if there is one.
     pub fn signal(&self) -> Option<Signal> {
         *self.0.borrow()
     }
 
-    /// Waits until the run is to end; forever, if nobody ends it.
+    /// Waits until the run is stopped; forever if it never is.
     pub async fn wait(&self) -> Signal {
         let mut seen = self.0.subscribe();
         match seen.wait_for(Option::is_some).await.map(|s| *s) {
             Ok(Some(signal)) => signal,
-            // Cannot be: `self` holds the sender.
+            // Unreachable: `self` holds the sender.
             Ok(None) | Err(_) => std::future::pending().await,
         }
     }

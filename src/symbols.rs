@@ -1,7 +1,7 @@
 //! Definitions and calls in a source file, read with tree-sitter.
 //!
-//! Only the context that models get uses them. Every name and line comes from the file itself; which definition a name
-//! refers to is not resolved here.
+//! Used only for the context of models. Every name and line comes from the file itself; this module does not resolve
+//! which definition a name refers to.
 
 mod bindings;
 mod cache;
@@ -23,16 +23,16 @@ pub use cache::Cache;
 pub(crate) use depth::is_too_deep;
 pub(crate) use standard::is_module_of_node as is_of_node;
 
-/// Files with more bytes are not parsed.
+/// Bytes of a file that is parsed, at most.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// Bytes of the heading of a definition, as many as git shows.
+/// Bytes of the heading of a definition, at most, as in git.
 const MAX_HEADING: usize = 80;
 
-/// Definitions of one name in a file that are looked at for a use.
+/// Definitions of one name in a file that are considered for a use, at most.
 const MOST_OF_A_NAME: usize = 20;
 
-/// What a definition defines.
+/// The kind of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A function, method, constructor or macro.
@@ -48,30 +48,30 @@ pub enum Kind {
 /// A definition with its lines, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Without qualifiers: `load` of `Store::load`.
+    /// Name without qualifiers: `load` of `Store::load`.
     pub name: String,
     pub kind: Kind,
-    /// With attributes and decorators, without comments before it.
+    /// Lines with attributes and decorators, without comments before them.
     pub lines: RangeInclusive<u32>,
-    /// From the name's line, or an attribute before it, to the line in which the body starts.
+    /// Lines from the name or an attribute before it to the line in which the body starts.
     pub signature: RangeInclusive<u32>,
     /// The line with the name, in bytes of the file: without white space around it, at most [`MAX_HEADING`] bytes.
     pub heading: Range<usize>,
-    /// It is defined in a function, not as a member of an object: other files cannot name it.
+    /// The definition is in a function and not a member of an object: other files cannot name it.
     pub is_local: bool,
-    /// The type that a qualified name names: `Store` of `int Store::load() {}`; empty: none.
+    /// The type in a qualified name: `Store` of `int Store::load() {}`; empty without one.
     pub scope: String,
     /// The types that a type extends or implements, without qualifiers.
     pub bases: Vec<String>,
 }
 
-/// The name of a variable, constant or field, where it gets its value or its type.
+/// The name of a variable, constant or field, where it is assigned or declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     pub name: String,
-    /// Counted from 1.
+    /// Line number, 1-based.
     pub line: u32,
-    /// It is assigned as a member: `self.limit = 1`.
+    /// The value is assigned as a member: `self.limit = 1`.
     pub is_member: bool,
 }
 
@@ -89,29 +89,29 @@ pub struct Block {
 pub enum Usage {
     Call,
     Type,
-    /// Any other: a function as an argument, a decorator, a field, a constant, a call inside of a macro.
+    /// Any other use: a function as an argument, a decorator, a field, a constant, a call inside of a macro.
     Mention,
 }
 
 /// The use of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
-    /// Without qualifiers: `load` of `store.load()`.
+    /// Name without qualifiers: `load` of `store.load()`.
     pub name: String,
-    /// The first name before it: `store` of `store.cache.load()`. Empty: there is none, or something else than names stands
-    /// before it. In Rust, of a path only.
+    /// The first name before the used one: `store` of `store.cache.load()`. Empty if there is none, or if something
+    /// other than names precedes it. In Rust, only for paths.
     pub qualifier: String,
     pub usage: Usage,
-    /// Counted from 1.
+    /// Line number, 1-based.
     pub line: u32,
 }
 
 /// The symbols of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
-    /// In order of their first lines; an outer one stands before those inside it.
+    /// Definitions in order of their first lines; an outer one comes before those inside it.
     pub definitions: Vec<Definition>,
-    /// In order; an outer one stands before those inside it. A definition can be one, too.
+    /// Blocks in order; an outer one comes before those inside it. A definition can also be a block.
     pub blocks: Vec<Block>,
     /// Calls and names of types, in order.
     pub uses: Vec<Use>,
@@ -119,17 +119,17 @@ pub struct Symbols {
     pub mentions: Vec<Use>,
     /// Variables, constants and fields, in order.
     pub values: Vec<Value>,
-    /// The names in imports; of a path its last part, without an extension.
+    /// Names in imports; for a path, its last part without an extension.
     pub imports: BTreeSet<String>,
-    /// Names by which this file knows what it imports, where they are other ones: `read_config` for
-    /// `from x import load as read_config`, with the name at the definition.
+    /// Imported names that the file renames: `read_config` for `from x import load as read_config`, mapped to the
+    /// name at the definition.
     pub renamed: BTreeMap<String, String>,
-    /// Names that the file imports from the standard library, as that defines them.
+    /// Names that the file imports from the standard library, as defined there.
     pub standard: BTreeSet<String>,
-    /// The modules that names are imported from, as imports write them: `requests.adapters`, `./config`, `org.junit.Test`. By the
-    /// name at the definition and by the one that the import gives.
+    /// Modules that names are imported from, as written in imports: `requests.adapters`, `./config`,
+    /// `org.junit.Test`. The keys are the name at the definition and the name in the file.
     pub modules: BTreeMap<String, BTreeSet<String>>,
-    /// The modules that names of the file stand for as a whole: `numpy` by `np`. Written as in [`Symbols::modules`].
+    /// Modules that names of the file refer to as a whole: `numpy` by `np`. In the form of [`Symbols::modules`].
     pub whole: BTreeMap<String, BTreeSet<String>>,
     /// Parameters and local variables of functions.
     pub bindings: Vec<Binding>,
@@ -142,19 +142,20 @@ pub fn language(path: &RepoPath) -> Option<tree_sitter::Language> {
 }
 
 impl Symbols {
-    /// Reads a file. `None`: the language has no grammar here, the file is too large, or parsing took too long.
+    /// Parses a file. `None` if there is no grammar for the language, the file is too large, or parsing took too
+    /// long.
     pub fn read(path: &RepoPath, text: &[u8]) -> Option<Self> {
         let grammar = Grammar::of(path).filter(|_| text.len() <= MAX_BYTES)?;
         walk::read(grammar, text)
     }
 
-    /// Returns the name that the definition of a name has: an import can rename it.
+    /// Returns the name at the definition: an import can rename it.
     pub fn original<'n>(&'n self, name: &'n str) -> &'n str {
         self.renamed.get(name).map_or(name, String::as_str)
     }
 
-    /// Returns the modules that the qualifier of a use belongs to: the one that it stands for, or those from which the file
-    /// imports the type of this name.
+    /// Returns the modules of a use's qualifier: the module that it refers to, or those from which the file imports
+    /// the type of this name.
     pub fn modules_of(&self, path: &RepoPath, symbol: &Use) -> Option<BTreeSet<String>> {
         let name = symbol.qualifier.as_str();
         if name.is_empty() || self.is_bound(name, symbol.line) {
@@ -167,7 +168,7 @@ impl Symbols {
         self.whole.get(name).cloned().or_else(imported).or_else(crate_or_namespace)
     }
 
-    /// Returns the functions and types of a name that a line of the file can use.
+    /// Returns the functions and types of this name that a line of the file can use.
     pub fn defined_for<'n>(&'n self, name: &'n str, line: u32) -> impl Iterator<Item = &'n Definition> {
         let named = self.definitions.iter().filter(move |d| d.name == name);
         let kinds = named.filter(|d| matches!(d.kind, Kind::Function | Kind::Type)).take(MOST_OF_A_NAME);
@@ -180,7 +181,8 @@ impl Symbols {
         outer.find(|o| matches!(o.kind, Kind::Function | Kind::Test) && o.lines != definition.lines)
     }
 
-    /// Returns true if a use means a parameter or local variable. Calls of Java, Kotlin and Ruby name methods only.
+    /// Returns true if a use refers to a parameter or local variable. In Java, Kotlin and Ruby, the name in a call is
+    /// always a method.
     pub fn is_local(&self, path: &RepoPath, symbol: &Use) -> bool {
         let has_methods = Grammar::of(path).is_some_and(|grammar| matches!(grammar.family, "jvm" | "ruby"));
         let is_variable = match symbol.usage {
@@ -191,7 +193,7 @@ impl Symbols {
         is_variable && symbol.qualifier.is_empty() && self.is_bound(&symbol.name, symbol.line)
     }
 
-    /// Returns true if a name is that of a parameter or local variable in a line.
+    /// Returns true if a name is that of a parameter or local variable at a line.
     pub fn is_bound(&self, name: &str, line: u32) -> bool {
         self.bindings.iter().any(|b| b.name == name && b.lines.contains(&line))
     }
@@ -201,9 +203,10 @@ impl Symbols {
         self.enclosing(line).find(|d| matches!(d.kind, Kind::Function | Kind::Test))
     }
 
-    /// Returns the heading of the scope of a hunk, whose first line is `first` and whose first changed line is `about`: the
-    /// innermost definition or block that contains `about` and does not start below `first`, or else the one that contains
-    /// `first`, or else the one that starts between them. A declaration without a body is no scope.
+    /// Returns the heading for a hunk whose first line is `first` and whose first changed line is `about`: the
+    /// heading of the innermost definition or block that contains `about` and starts at or above `first`, else of the
+    /// one that contains `first`, else of the one that starts between them. A declaration without a body does not
+    /// count.
     pub fn heading_of(&self, first: u32, about: u32) -> Option<Range<usize>> {
         let has_body = |d: &&Definition| d.kind != Kind::Function || d.signature.end() < d.lines.end();
         let blocks = self.blocks.iter().map(|b| (&b.lines, &b.heading));
@@ -211,11 +214,11 @@ impl Symbols {
         let around = |line: u32, last_start: u32| {
             let scopes = blocks.clone().chain(definitions.clone());
             let around = scopes.filter(|(lines, _)| lines.contains(&line) && *lines.start() <= last_start);
-            // Of two with the same lines the last one counts: a definition, whose heading has the name.
+            // With equal lines, the last one is used: a definition, whose heading has the name.
             around.max_by_key(|(lines, _)| (*lines.start(), std::cmp::Reverse(*lines.end())))
         };
         let found = around(about, first).or_else(|| around(first, first));
-        // What starts at the changed line itself is new.
+        // A definition that starts at the changed line is new.
         found.or_else(|| around(about, about.saturating_sub(1))).map(|(_, heading)| heading.clone())
     }
 
@@ -235,12 +238,12 @@ pub fn is_supported(path: &RepoPath) -> bool {
     Grammar::of(path).is_some()
 }
 
-/// Returns true if each file of the language has names of its own, and gets others by imports only.
+/// Returns true if each file of the language has its own namespace, and gets other names only by imports.
 pub fn has_own_names(path: &RepoPath) -> bool {
     Grammar::of(path).is_some_and(|grammar| matches!(grammar.family, "python" | "script"))
 }
 
-/// Returns true if a name that one file defines can be used in the other.
+/// Returns true if one file can use the names that the other one defines.
 pub fn share_names(one: &RepoPath, other: &RepoPath) -> bool {
     match (Grammar::of(one), Grammar::of(other)) {
         (Some(one), Some(other)) => one.family == other.family,

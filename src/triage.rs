@@ -1,7 +1,7 @@
 //! Triage in the terminal: decisions on the findings of a stored review, and the menu of sensible next commands.
 //!
-//! State machines over `(State, Input) -> (State, Effects)` and views over `(&State, Size) -> Buffer`, both pure. The edge
-//! (`cli/triage`, `cli/screen`) reads keys, runs effects and draws. Foreign text reaches a cell only through
+//! State machines over `(State, Input) -> (State, Effects)` and views over `(&State, Size) -> Buffer`, both pure. The
+//! edge (`cli/triage`, `cli/screen`) reads keys, runs effects and draws. Untrusted text reaches a cell only through
 //! [`crate::untrusted`], in [`paper`].
 
 pub mod code;
@@ -39,14 +39,14 @@ impl Size {
     }
 }
 
-/// A stored review as triage shows it.
+/// A stored review in the form that triage shows.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// ID of the stored review.
     pub id: String,
-    /// Label for people: `the staged change`.
+    /// Display label: `the staged change`.
     pub label: String,
-    /// The pull request that the review is about.
+    /// Number of the reviewed pull request.
     pub pull: Option<u64>,
     pub round: u32,
     pub verdict: wire::Verdict,
@@ -54,15 +54,15 @@ pub struct Subject {
     pub items: Vec<Item>,
     /// The stored change, secrets masked.
     pub files: Vec<(Option<ObjectId>, FileChange)>,
-    /// Today, for dates that a person types.
+    /// The current day, for dates that a user types.
     pub today: Date,
 }
 
-/// A finding with what was decided about it.
+/// A finding with the decisions about it.
 #[derive(Clone, Debug)]
 pub struct Item {
     pub finding: wire::Finding,
-    /// The decision that holds.
+    /// The decision that applies.
     pub entry: Option<Entry>,
     /// A decision that an agent proposes.
     pub proposal: Option<Entry>,
@@ -76,7 +76,7 @@ impl Item {
         self.finding.is_pending()
     }
 
-    /// Returns true if the finding has a status. One that is suppressed or waived is not pending.
+    /// Returns true if the finding has a status. A suppressed or waived finding is not pending.
     pub fn has_status(&self, of: Disposition) -> bool {
         self.finding.disposition == of && (of != Disposition::Pending || self.is_pending())
     }

@@ -1,7 +1,8 @@
-//! Foreign text made inert: one escaping for each place that text goes to.
+//! Escapes untrusted text, with one function for each output format.
 //!
-//! File names, code, messages of models and of servers may hold anything. What a terminal, a CI log or a
-//! viewer of SARIF would act on is shown instead, as `\x1b`, `\u{202e}` or `\xff`. Nothing is dropped.
+//! File names, code, and messages of models and servers can contain any characters. Characters that a terminal, a CI
+//! log or a SARIF viewer would act on are shown as escapes, such as `\x1b`, `\u{202e}` or `\xff`. No character is
+//! dropped.
 
 mod command;
 mod markdown;
@@ -17,29 +18,29 @@ use unicode_width::UnicodeWidthChar as _;
 /// Columns between tab stops in code frames.
 const TAB: usize = 4;
 
-/// Marks on one letter before the rest is taken for an attack on the lines around it.
+/// Combining marks on one letter, at most. More of them could cover the lines around it.
 const MAX_MARKS: usize = 8;
 
-/// Text that can go to a terminal or a CI log as it is: one line, no control characters, nothing that
-/// reorders or hides other text, no legacy workflow command (`##[error]`, `##vso[task…]`).
+/// Text that is safe for a terminal or a CI log: one line without control characters, without characters that reorder
+/// or hide other text, and without legacy workflow commands (`##[error]`, `##vso[task…]`).
 ///
-/// A line of output must still not begin with `::`; whoever composes lines calls [`guard_line`].
+/// A line of output must also not begin with `::`; the code that composes lines calls [`guard_line`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inert(String);
 
 impl Inert {
-    /// Escapes foreign text; line ends become `\n`, tabs spaces.
+    /// Escapes untrusted text; line ends become `\n`, tabs become spaces.
     pub fn new(text: impl AsRef<[u8]>) -> Self {
         let text = text.as_ref();
         let plain = text.iter().all(|b| matches!(b, b' '..=b'~')) && memchr::memmem::find(text, b"##").is_none();
         match std::str::from_utf8(text) {
-            // Nearly all text.
+            // The common case.
             Ok(text) if plain => Self(text.to_owned()),
             _ => Self(pieces(text).map(|p| p.shown).collect()),
         }
     }
 
-    /// Escapes foreign text that may have several lines: each becomes one.
+    /// Escapes untrusted text with several lines, each as one item.
     pub fn lines(text: &str) -> impl Iterator<Item = Self> {
         text.lines().map(Self::new)
     }
@@ -49,19 +50,19 @@ impl Inert {
         &self.0
     }
 
-    /// Returns a part of the text. The range must lie on character boundaries; else the part is empty.
+    /// Returns a part of the text. The range must be on character boundaries; otherwise the part is empty.
     #[must_use]
     pub fn part(&self, range: impl std::slice::SliceIndex<str, Output = str>) -> Self {
         Self(self.0.get(range).unwrap_or_default().to_owned())
     }
 
-    /// Returns the text before and after two places with a sign between, which must not be empty.
+    /// Returns the text before `from` and after `to` with a sign between, which must not be empty.
     #[must_use]
     pub fn without(&self, from: usize, to: usize, sign: &'static str) -> Self {
         Self([self.part(..from).0.as_str(), sign, self.part(to..).0.as_str()].concat())
     }
 
-    /// Returns the text fit for the start of a line.
+    /// Returns the text in a form that is safe at the start of a line.
     #[must_use]
     pub fn guarded(&self) -> Self {
         Self(guard_line(&self.0).into_owned())
@@ -92,14 +93,14 @@ impl fmt::Display for Inert {
     }
 }
 
-/// Puts neighbours together again.
+/// Joins neighbouring pieces.
 impl<'a> FromIterator<&'a Piece> for Inert {
     fn from_iter<T: IntoIterator<Item = &'a Piece>>(pieces: T) -> Self {
         Self(pieces.into_iter().map(|p| p.shown.as_str()).collect())
     }
 }
 
-/// A character, or an invalid byte, as a terminal shows it.
+/// A character, or an invalid byte, in the form that a terminal shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     shown: String,
@@ -109,38 +110,38 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Makes a piece of spaces.
+    /// Creates a piece of spaces.
     pub fn blank(width: usize) -> Self {
         Self { shown: " ".repeat(width), width, bytes: 0, escaped: false }
     }
 
-    /// Returns what is shown.
+    /// Returns the shown text.
     pub fn as_str(&self) -> &str {
         &self.shown
     }
 
-    /// Returns true if nothing of it is to be seen.
+    /// Returns true if nothing is visible.
     pub fn is_blank(&self) -> bool {
         self.shown.trim().is_empty()
     }
 
-    /// Returns the columns it takes.
+    /// Returns the number of columns.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Returns how many bytes of the source it stands for.
+    /// Returns the number of bytes of the source.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Returns true if it is not what the source says, but a description of it.
+    /// Returns true if it is an escape and not the source text.
     pub fn is_escaped(&self) -> bool {
         self.escaped
     }
 }
 
-/// Cuts text into what a terminal shows, character by character.
+/// Splits text into the pieces that a terminal shows, one for each character.
 pub fn pieces(text: &[u8]) -> impl Iterator<Item = Piece> {
     let mut state = Walk::default();
     text.utf8_chunks().flat_map(move |chunk| {
@@ -156,7 +157,7 @@ pub fn pieces(text: &[u8]) -> impl Iterator<Item = Piece> {
     })
 }
 
-/// What the pieces so far mean for the next one.
+/// The state that the previous pieces leave for the next one.
 #[derive(Default)]
 struct Walk {
     column: usize,
@@ -165,7 +166,7 @@ struct Walk {
     command: Command,
 }
 
-/// How much of `##`, letters, `[` was seen.
+/// The part of `##`, letters, `[` that was read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Command {
     #[default]
@@ -222,13 +223,13 @@ fn escape_of(c: char) -> String {
     }
 }
 
-/// Returns true if code has a character that hides or reorders text; line ends and tabs are none.
+/// Returns true if code has a character that hides or reorders text; line ends and tabs do not count.
 pub fn has_active(code: &str) -> bool {
     code.chars().any(|c| !matches!(c, '\n' | '\t') && is_active(c))
 }
 
-/// Returns true for control characters, characters that reorder or hide text, characters without width (Unicode's default
-/// ignorable code points), and line separators.
+/// Returns true for control characters, characters that reorder or hide text, characters without width (Unicode's
+/// default ignorable code points), and line separators.
 pub fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(u32::from(c),
@@ -238,8 +239,8 @@ pub fn is_active(c: char) -> bool {
             | 0x1BCA0..=0x1BCA3 | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
 }
 
-/// Returns true if a joiner or a variation selector does its honest work: inside an emoji, or between
-/// letters of scripts that need it.
+/// Returns true if a joiner or a variation selector has a legitimate use: inside an emoji, or between letters of
+/// scripts that need it.
 pub fn joins(previous: Option<char>, c: char, next: Option<char>) -> bool {
     let emoji = |c: char| matches!(u32::from(c), 0xA9 | 0xAE | 0x203C..=0x3299 | 0x1F000..=0x1FAFF);
     let joining = |c: char| matches!(u32::from(c), 0x600..=0x8FF | 0x900..=0xDFF | 0xFB50..=0xFDFF | 0xFE70..=0xFEFC);
@@ -251,9 +252,9 @@ pub fn joins(previous: Option<char>, c: char, next: Option<char>) -> bool {
     }
 }
 
-/// Makes a composed line of output inert where it begins with `::`, as workflow commands do.
+/// Escapes a composed line of output that begins with `::`, as workflow commands do.
 ///
-/// Spaces and colour codes before the colons do not hide them.
+/// Spaces and colour codes before the colons do not hide them from the runner.
 pub fn guard_line(line: &str) -> std::borrow::Cow<'_, str> {
     let mut rest = line;
     loop {
@@ -270,12 +271,12 @@ pub fn guard_line(line: &str) -> std::borrow::Cow<'_, str> {
     format!("{}\\x3a{}", &line[..at], &rest[1..]).into()
 }
 
-/// Returns the columns a text takes; it must be inert.
+/// Returns the number of columns of a text, whose control characters must be escaped.
 pub fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// Escapes text for SARIF's plain text messages: lines stay lines, and nothing reads as a link.
+/// Escapes text for SARIF's plain text messages: lines stay lines, and no text becomes a link.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (i, line) in text.lines().enumerate() {
@@ -296,7 +297,7 @@ pub fn plain(text: &str) -> String {
 /// Returns a path as a relative URI reference (RFC 3986): every byte outside the unreserved set is
 /// percent-encoded, and no segment climbs, names a scheme or starts at a root.
 ///
-/// `.` and `..`, which git never stores and a hand-made patch may name, become `_.` and `_..`.
+/// `.` and `..`, which git never stores but a hand-made patch may contain, become `_.` and `_..`.
 pub fn uri(path: &[u8]) -> String {
     let mut out = String::new();
     for segment in path.split(|b| *b == b'/').filter(|s| !s.is_empty()) {
@@ -316,7 +317,7 @@ pub fn uri(path: &[u8]) -> String {
     out
 }
 
-/// Returns a path without what leads out of the repository: no root, no `.`, no `..`, as [`uri`] has it, but not
+/// Returns a path without components that lead out of the repository: no root, no `.`, no `..`, like [`uri`], but not
 /// percent-encoded.
 pub fn relative(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
@@ -332,7 +333,7 @@ pub fn relative(path: &str) -> String {
     out
 }
 
-/// Returns the start of a text that is longer than `most` bytes, and says that it goes on.
+/// Truncates a text to `most` bytes, with a mark of the truncation.
 pub fn clipped(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
     if text.len() <= most {
         return text.into();

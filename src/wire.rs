@@ -375,7 +375,7 @@ pub struct Decided {
 }
 
 impl Finding {
-    /// Returns true if a person has to decide on the finding: there is no decision, and it is neither suppressed nor waived.
+    /// Returns true if a person must decide on the finding: it has no decision, and is neither suppressed nor waived.
     pub fn is_pending(&self) -> bool {
         self.disposition == Disposition::Pending && self.suppressed.is_none() && self.waived.is_none()
     }

@@ -1,4 +1,4 @@
-//! Changes that are made up, and changes of real files with a line twice.
+//! Generated changes, and changes of real files with a duplicated line.
 
 use claude_reviewer::ai::material::{Group, Shown};
 use claude_reviewer::ai::plan::{Chunk, HunkPart, Piece};
@@ -7,10 +7,10 @@ use claude_reviewer::diff::{Attribute, Body, ChangeKind, Entry, FileChange, File
 use claude_reviewer::policy::Policy;
 use claude_reviewer::rules::RuleSet;
 
-/// How far apart the two equal lines of [`with_twin`] are.
+/// Distance of the two equal lines of [`with_twin`].
 const APART: usize = 40;
 
-/// Makes up a change of a few files whose lines are often alike.
+/// Generates a change of a few files whose lines are often similar.
 pub fn made_up(random: &mut fastrand::Rng, rules: &RuleSet) -> Group {
     let mut files = Vec::new();
     for number in 0..random.usize(2..6) {
@@ -59,8 +59,8 @@ fn shown(path: &RepoPath, old: Vec<u8>, new: Vec<u8>, rules: &RuleSet) -> Option
     Shown::new(change, rules, &Policy::default()).ok().flatten()
 }
 
-/// Adds an equal line [`APART`] lines behind an added line of a file. `None` where the line would not be shown as added,
-/// or its twin would not.
+/// Inserts a copy of an added line [`APART`] lines after it. `None` if the line or its copy would not be shown as
+/// added.
 pub fn with_twin(file: &Shown, number: u32, rules: &RuleSet) -> Option<(Group, Chunk)> {
     let change = file.change.text()?;
     let new = String::from_utf8_lossy(change.new.whole()?).into_owned();
@@ -83,7 +83,7 @@ pub fn with_twin(file: &Shown, number: u32, rules: &RuleSet) -> Option<(Group, C
     Some(whole(file))
 }
 
-/// Returns a file alone, as a change of its own.
+/// Returns a change that consists of a single file.
 pub fn alone(file: &Shown, rules: &RuleSet) -> Option<(Group, Chunk)> {
     Some(whole(Shown::new(file.change.clone(), rules, &Policy::default()).ok()??))
 }

@@ -1,4 +1,4 @@
-//! True claims about a change, told wrongly: what `benches/anchor.rs` measures and a test holds to.
+//! Distorted claims about a change: `benches/anchor.rs` measures them, and a test checks the requirements.
 
 mod changes;
 
@@ -15,12 +15,12 @@ use claude_reviewer::rules::RuleSet;
 use claude_reviewer::symbols::Kind;
 use std::rc::Rc;
 
-/// Characters and tokens from which a part of a line must say which line it is.
+/// Characters and tokens of a part of a line that identify the line, at least.
 const PART: (usize, usize) = (8, 2);
-/// One in so many claims is told in the ways that make a change of their own, which takes long.
+/// One in this many claims is distorted in the ways that need a separate change, which takes long.
 const SELDOM: usize = 5;
 
-/// How a claim is told wrongly.
+/// The distortion of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     AsItIs,
@@ -35,39 +35,39 @@ pub enum Way {
     FirstPart,
     /// An expression in the middle.
     MiddlePart,
-    /// The end, behind an ellipsis.
+    /// The end of the line, after an ellipsis.
     Tail,
-    /// Without the spaces around operators.
+    /// The line without the spaces around operators.
     Operators,
-    /// With typographic quotation marks, in back-ticks.
+    /// The line with typographic quotation marks, in backticks.
     Typographic,
-    /// With another word in the place of one.
+    /// The line with one word replaced.
     WordChanged,
-    /// Several of these, of the right file.
+    /// Several of these distortions, with the right file.
     Several,
-    /// An equal line is 40 lines further down, and the number is off or missing.
+    /// An equal line follows 40 lines further down, and the number is off or missing.
     Identical,
     /// The same, with the next line in the quote.
     IdenticalQuoted,
-    /// About a line of the file that the change does not touch, which was read.
+    /// A claim about an unchanged line of the file that a tool has read.
     Unchanged,
-    /// About a line of an unchanged file that names what a changed line names.
+    /// A claim about a line of an unchanged file with a name from a changed line.
     Caller,
     Neighbour,
-    /// Several of these, of another file.
+    /// Several of these distortions, with another file.
     SeveralElsewhere,
 }
 
-/// What must hold of the claims that are told in one way.
+/// The requirement for the claims of one distortion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bar {
-    /// They are on the true line, and can block.
+    /// The claims are on the true line, and can block.
     Blocks,
-    /// They are on the true line, with low confidence or more.
+    /// The claims are on the true line, with at least low confidence.
     Shown,
-    /// No line is believed that is not the true one.
+    /// No claim on another line is trusted.
     Doubted,
-    /// They name another file than the one that has the line. They are on the true line, with low confidence or more.
+    /// The claims name another file than that of the line. They are on the true line, with at least low confidence.
     OtherFile,
 }
 
@@ -96,7 +96,7 @@ impl Way {
         Self::SeveralElsewhere,
     ];
 
-    /// Returns true if each claim is about a change that is made for it.
+    /// Returns true if each claim needs a change that is made for it.
     fn makes_a_change(self) -> bool {
         matches!(self, Self::Identical | Self::IdenticalQuoted | Self::Caller)
     }
@@ -137,23 +137,24 @@ impl Way {
     }
 }
 
-/// What became of the claims told in one way.
+/// The results for the claims of one distortion.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
     pub told: u32,
-    /// Claims that are true of another line just as they are told; see [`Setting::is_undecided`]. Nothing can tell
-    /// the two apart; they are left out.
+    /// Claims that are equally true of another line; see [`Setting::is_undecided`]. They cannot be distinguished, so
+    /// they are excluded.
     pub undecided: u32,
-    /// Claims that say enough to find the line, those of them that landed on it, and those that can block there.
+    /// Claims with enough information to find the line, those among them that were anchored to it, and those that can
+    /// block there.
     pub clear: u32,
     pub right: u32,
     pub blocking: u32,
-    /// The other claims, and those that landed.
+    /// Other claims, and those among them that were anchored.
     pub others: u32,
     pub others_right: u32,
     /// Claims of either kind that became remarks or were dropped.
     pub lost: u32,
-    /// Claims of either kind on a line that is not the true one, and those with confidence medium or high.
+    /// Claims of either kind on a line other than the true one, and those among them with medium or high confidence.
     pub elsewhere: u32,
     pub medium: u32,
     pub high: u32,
@@ -174,7 +175,7 @@ impl Figures {
         self.high += o.high;
     }
 
-    /// Checks what must hold of claims told in a way. Returns what does not.
+    /// Checks the requirement for a distortion. Returns the figures if they do not meet it.
     pub fn check(&self, way: Way) -> Result<(), String> {
         let share = |part: u32, least: u32| u64::from(part) * 100 >= u64::from(self.clear) * u64::from(least);
         let holds = match way.bar() {
@@ -194,10 +195,10 @@ struct Line {
     at: usize,
     number: u32,
     added: bool,
-    /// Without any white space.
+    /// The line without white space.
     folded: String,
-    /// Numbers that views of a diff give it: the old side's header and a count, its place in the hunk, in the
-    /// file's diff with and without headers, in everything that is shown.
+    /// Numbers of the line in different views: the header of the old side and a count, its position in the hunk, in
+    /// the file's diff with and without headers, and in the whole prompt.
     views: Vec<u32>,
 }
 
@@ -242,9 +243,9 @@ fn lines(group: &Group, chunk: &Chunk) -> Vec<Line> {
     all
 }
 
-/// Tells claims about some of the added lines in every way, and adds up what becomes of them.
+/// Distorts claims about some of the added lines in every way, and sums up the results.
 ///
-/// Every line of every file counts as read by a tool, so that whatever is anchored exactly gets confidence high.
+/// Every line of every file counts as read by a tool, so that an exact anchor gets high confidence.
 pub fn measure(
     group: &Group,
     chunk: &Chunk,
@@ -278,7 +279,7 @@ pub fn measure(
     }
 }
 
-/// The files of a tree, as models see them.
+/// The files of a tree, in the form that models get.
 #[derive(Debug)]
 struct Texts {
     paths: Vec<RepoPath>,
@@ -287,7 +288,7 @@ struct Texts {
 
 impl Texts {
     fn of(group: &Group, further: Option<(RepoPath, String)>, rules: &RuleSet) -> Self {
-        // As `ai::tree` does: a claim quotes what was shown, and secrets of that are replaced.
+        // As in `ai::tree`: a claim quotes the text that was shown, in which secrets are replaced.
         let whole = |f: &claude_reviewer::ai::material::Shown| {
             let text = redact::text(rules, f.change.text()?.new.whole()?).text;
             Some((f.path().clone(), text))
@@ -309,17 +310,17 @@ impl Files for Texts {
     }
 }
 
-/// What claims are told about.
+/// The context of the claims.
 struct Setting<'a> {
     group: &'a Group,
     chunk: &'a Chunk,
     rules: &'a RuleSet,
-    /// The new side, as it was shown.
+    /// The shown lines of the new side.
     lines: &'a [Line],
 }
 
 impl Setting<'_> {
-    /// Anchors a claim, and returns the finding; `None` where it became a remark or was dropped.
+    /// Anchors a claim, and returns the finding; `None` if it became a remark or was dropped.
     fn finding(&self, told: Told, tree: Option<&Texts>) -> Option<Finding> {
         let last = LineNo::new(u32::MAX).unwrap_or(LineNo::FIRST);
         let paths = self.group.files.iter().map(|f| f.path()).chain(tree.into_iter().flat_map(|t| &t.paths));
@@ -356,11 +357,11 @@ impl Setting<'_> {
         Figures::of(finding.as_ref(), clear, is_right)
     }
 
-    /// Returns true if the claim, as it is told, is true of another line:
+    /// Returns true if the distorted claim is true of another line:
     ///
     /// - The named file has the quote on the line with the claimed number, on either side.
-    /// - The named file has it in another line that was shown, and the number is not that of the true line. The same
-    ///   claim is made about that line with a number that is off, and has to be believed there.
+    /// - The named file has it in another shown line, and the number is not that of the true line. The same claim can
+    ///   be made about that line with a number that is off, and must be trusted there.
     /// - The named file does not have it, and a third file has it on the line with the claimed number.
     fn is_undecided(&self, told: &Told, truth: &Line) -> bool {
         let number = told.number();
@@ -387,9 +388,9 @@ impl Setting<'_> {
         !is_own && !is_numbered && self.lines.iter().any(is_other)
     }
 
-    /// Returns the removed lines of a file, without white space, with the numbers that a claim about one has: its own
-    /// on the old side, and that of the next line of the new side, which the prompt asks for, or else of the one
-    /// before.
+    /// Returns the removed lines of a file, without white space, with the numbers that a claim about one can have:
+    /// its own on the old side, and that of the next line of the new side, which the prompt asks for, or else of the
+    /// one before.
     fn removed(&self, file: usize) -> Vec<(String, Vec<u32>)> {
         let mut all = Vec::new();
         for hunk in &self.group.files[file].hunks {
@@ -403,12 +404,12 @@ impl Setting<'_> {
         all
     }
 
-    /// Returns true if the claim says enough to find its line.
+    /// Returns true if the claim has enough information to find its line.
     ///
-    /// Of the right file: the number, or a quote that is in no other line of the file; and no other file has the
-    /// quote on the line with the claimed number, where that is not the true one. Of another file: a quote that is in
-    /// no other line that was shown, and in no line of the named file, shown or not. What the named file lost is in
-    /// it, unless the number is that of the true line. A part of a line has to be long enough as well.
+    /// With the right file: the number, or a quote that is in no other line of the file, and no other file has the
+    /// quote on the line with the claimed number. With another file: a quote that is in no other shown line, and in
+    /// no line of the named file. Its removed lines count too, unless the number is that of the true line. A part of
+    /// a line must also be long enough.
     fn is_clear(&self, way: Way, told: &Told, truth: &Line) -> bool {
         let kept = fold(&told.kept);
         let count = |fits: &dyn Fn(&Line) -> bool| self.lines.iter().filter(|l| fits(l)).count();
@@ -430,7 +431,7 @@ impl Setting<'_> {
         }
     }
 
-    /// Returns true if the named file has the quote on its new side, shown or not, or had it.
+    /// Returns true if the named file has the quote on its new side, shown or not, or in a removed line.
     fn has_named(&self, told: &Told, kept: &str, is_numbered: bool) -> bool {
         let whole = self.group.files[told.at].change.text().and_then(|t| t.new.whole());
         let text = whole.map(String::from_utf8_lossy).unwrap_or_default();
@@ -438,7 +439,7 @@ impl Setting<'_> {
             || !is_numbered && self.removed(told.at).iter().any(|(l, _)| l.contains(kept))
     }
 
-    /// Tells a claim about a line that has a twin.
+    /// Makes a claim about a line with a copy.
     fn identical(&self, way: Way, line: &Line, random: &mut fastrand::Rng) -> Option<Figures> {
         let (group, chunk) = changes::with_twin(&self.group.files[line.file], line.number, self.rules)?;
         let lines = lines(&group, &chunk);
@@ -471,7 +472,7 @@ impl Setting<'_> {
         Some(setting.outcome(way, told, truth))
     }
 
-    /// Tells a claim about an unchanged line of the file, which must become the second place of the finding.
+    /// Makes a claim about an unchanged line of the file, which must become the second position of the finding.
     fn unchanged(&self, line: &Line, random: &mut fastrand::Rng) -> Option<Figures> {
         let says = |l: &Line| l.folded.chars().filter(|c| c.is_alphanumeric()).count() >= 4;
         let others: Vec<&Line> = self.lines.iter().filter(|l| l.file == line.file && !l.added && says(l)).collect();
@@ -486,7 +487,7 @@ impl Setting<'_> {
         Some(Figures::of(finding.as_ref(), true, is_right))
     }
 
-    /// Tells a claim about a line of an unchanged file that names what a changed line names.
+    /// Makes a claim about a line of an unchanged file with a name from a changed line.
     fn caller(&self, line: &Line, random: &mut fastrand::Rng) -> Option<Figures> {
         let own = self.group.files[line.file].path().clone();
         let extension = own.to_wire().rsplit_once('.').map(|(_, e)| e.to_owned())?;
@@ -509,7 +510,7 @@ impl Setting<'_> {
         let setting = Setting { group: &group, chunk: &chunk, rules: self.rules, lines: &lines };
         let told = Told { file: path.to_wire(), line: Some(number), quote: call, ..Told::new(self.group, line) };
         let finding = setting.finding(told, Some(&tree));
-        // A line that names it, or one of its definition.
+        // A line with the name, or one in its definition.
         let names_it = |f: &Finding| {
             let at = f.lines().map(|l| l.first.get());
             let there = lines.iter().find(|l| Some(l.number) == at);
@@ -535,7 +536,7 @@ impl Figures {
                 figures.others_right = u32::from(!is_clear);
             }
             Some(f) => {
-                // Without lines it is the file, and the lines that it may be.
+                // Without lines, the finding is on the file and has the possible lines.
                 figures.elsewhere = u32::from(f.lines().is_some());
                 figures.medium = u32::from(f.confidence() == Confidence::Medium);
                 figures.high = u32::from(f.confidence() == Confidence::High);
@@ -557,14 +558,14 @@ fn text<'a>(group: &'a Group, line: &Line) -> &'a str {
     &group.files[line.file].hunks[line.hunk].lines[line.at].text
 }
 
-/// A claim as it is told.
+/// A distorted claim.
 struct Told {
     file: String,
     /// Position of the file in the group.
     at: usize,
     line: Option<i64>,
     quote: String,
-    /// What of the line is in the quote.
+    /// The part of the line that is in the quote.
     kept: String,
     is_whole: bool,
 }
@@ -620,11 +621,11 @@ impl Told {
             Way::Tail => {
                 self.cut_to(40, 100);
                 self.quote.insert(0, '…');
-                // What has an ellipsis is told as a part, even if nothing was left out.
+                // A quote with an ellipsis counts as a part, even if nothing is missing.
                 self.is_whole = false;
             }
             Way::Operators => {
-                // A `-` in front is a list item, not an operator.
+                // A leading `-` is a list item, not an operator.
                 let start = self.quote.len() - self.quote.trim_start().trim_start_matches("- ").len();
                 let mut rest = self.quote.split_off(start);
                 for operator in ["=", "==", "+", "-", "*", "<", ">", ":=", "!=", "&&", "||"] {
@@ -670,12 +671,12 @@ impl Told {
         self.line.and_then(|n| u32::try_from(n).ok())
     }
 
-    /// Returns true if the quote is true of a line. Both have no white space.
+    /// Returns true if the quote matches a line. Both are without white space.
     fn fits(&self, line: &str, kept: &str) -> bool {
         if self.is_whole { line == kept } else { line.contains(kept) }
     }
 
-    /// Keeps a part of the quote, in percent of its characters.
+    /// Keeps a part of the quote, by percentages of its characters.
     fn cut_to(&mut self, from: usize, to: usize) {
         let whole: Vec<char> = self.quote.trim().chars().collect();
         let (from, to) = (whole.len() * from / 100, (whole.len() * to).div_ceil(100));
@@ -684,7 +685,7 @@ impl Told {
         self.quote.clone_from(&self.kept);
     }
 
-    /// Returns true if a part of a line is long enough to say which line it is.
+    /// Returns true if a part of a line is long enough to identify the line.
     fn is_long(&self) -> bool {
         let kept = self.kept.split_whitespace().collect::<Vec<_>>().join(" ");
         let (mut tokens, mut previous) = (0, ' ');

@@ -1,6 +1,6 @@
-//! The private folder of background reviews: its files and locks, and nothing that they mean.
+//! The private folder of background reviews: its files and locks, independent of their content.
 //!
-//! It is below the user's state folder, so that no repository can bring one along. No link is followed in it.
+//! It is below the user's state folder, so that a repository cannot supply one. No link is followed in it.
 
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -11,18 +11,18 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The name of the program's folder in the user's state folder, and of the one for background reviews in it.
+/// Names of the program's folder in the user's state folder, and of the folder for background reviews in it.
 const NAMES: [&str; 2] = ["claude-reviewer", "background"];
-/// Bytes of a file that is read.
+/// Bytes of a file that is read, at most.
 const MAX_BYTES: u64 = 1 << 20;
-/// Bytes of a log after which it is cut, and what is left of it.
+/// Bytes of a log at which it is cut, and the bytes that remain.
 const MAX_LOG: u64 = 256 << 10;
 const KEPT_LOG: u64 = 128 << 10;
-/// How long one process waits for another that changes a file. Each holds the lock for some milliseconds.
+/// Time that a process waits for another one that changes a file. Each holds the lock for some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// An open folder that belongs to this user alone.
+/// An open folder that only this user can access.
 #[derive(Debug)]
 pub(super) struct Folder {
     fd: OwnedFd,
@@ -37,7 +37,7 @@ pub(super) enum Missing {
 }
 
 impl Folder {
-    /// Opens the folder of all repositories. `None`: it does not exist, and is not to be created.
+    /// Opens the folder of all repositories; `None` if it does not exist and must not be created.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Folder {
         if missing == Missing::Create {
             std::fs::create_dir_all(&home).map_err(|e| failed("create", &home, &e))?;
         }
-        // Links on the way to the state folder are the user's own.
+        // Links on the path to the state folder are the user's own.
         let Ok(home) = home.canonicalize() else { return Ok(None) };
         let top = top.and_then(|t| t.canonicalize().ok());
         if top.is_some_and(|top| home.starts_with(top)) {
@@ -133,7 +133,7 @@ impl Folder {
     /// It cannot be written.
     pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let fail = |e: &std::io::Error| failed("write", &self.path.join(name), e);
-        // Written under a lock, so that one name is enough and a stale file is replaced.
+        // Written under a lock, so that one file name is enough and a stale file is replaced.
         let temporary = format!("{name}.tmp");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, &temporary, flags, Mode::RUSR | Mode::WUSR);
@@ -141,7 +141,7 @@ impl Folder {
         let written = file.write_all(bytes).and_then(|()| file.sync_data());
         let moved = written.and_then(|()| Ok(rustix::fs::renameat(&self.fd, &temporary, &self.fd, name)?));
         moved.map_err(|e| {
-            // The error that counts is the first one.
+            // Report the first error.
             let _ = rustix::fs::unlinkat(&self.fd, &temporary, AtFlags::empty());
             fail(&e)
         })
@@ -206,7 +206,7 @@ impl Folder {
     }
 }
 
-/// Removes the beginning of a log that is too long, up to the end of a line. Its writers append, so their next line follows
+/// Removes the beginning of a log that is too long, up to a line end. Its writers append, so their next line follows
 /// the rest.
 fn cut(file: &mut File) -> std::io::Result<()> {
     let length = file.metadata()?.len();

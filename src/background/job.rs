@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 struct Times {
     /// Time for reading, rules and storing, in addition to the time that the policy allows for models.
     margin: Duration,
-    /// How long it may take to end after it ran out of time.
+    /// Time that a review has to end after it ran out of time.
     grace: Duration,
     /// Interval at which the clock and the size of the log are checked.
     tick: Duration,
@@ -38,7 +38,7 @@ pub struct Job<'a> {
     pub env: &'a Env,
     /// Ends the review: signals of the process, and its total time.
     pub stop: &'a Stop,
-    /// Ends the process, if a review does not end.
+    /// Ends the process if a review does not end.
     pub leave: &'a (dyn Fn() + Sync),
     /// Finds the tickets that a push would show to models.
     pub trackers: Option<&'a dyn Trackers>,
@@ -85,13 +85,13 @@ pub fn work(station: &Station, job: &Job<'_>) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// Records the end of a turn, and starts the next one.
+/// Records the end of a turn, and starts the next job.
 fn finish(station: &Station, job: &Job<'_>, lock: File, turn: Turn) -> Result<()> {
     let is_interrupted = matches!(turn, Turn::Interrupted);
     let is_due = station.release(lock, |queue| match turn {
         Turn::Over(last) => queue::finish(queue, *last),
         Turn::Held(why) => queue::hold(queue, &why),
-        // Left as a process that was killed leaves it.
+        // The state is the same as after a killed process.
         Turn::Interrupted => {}
     })?;
     if is_due && !is_interrupted { station.launch(job.env) } else { Ok(()) }
@@ -104,7 +104,7 @@ struct Limit {
     is_over: AtomicBool,
 }
 
-/// Reviews under a clock, and keeps the log short meanwhile.
+/// Reviews under a time limit, and keeps the log short meanwhile.
 fn watched(station: &Station, job: &Job<'_>, order: &Order, work: impl FnOnce(&Limit) -> Turn) -> Turn {
     let limit = Limit { models: std::sync::Mutex::default(), is_over: AtomicBool::new(false) };
     std::thread::scope(|s| {
@@ -119,11 +119,11 @@ fn watched(station: &Station, job: &Job<'_>, order: &Order, work: impl FnOnce(&L
     })
 }
 
-/// Ends a review that runs out of time, and the process if that does not help.
+/// Stops a review that runs out of time, and ends the process if the review does not stop.
 fn watch(trim: &dyn Fn(), job: &Job<'_>, (limit, times): (&Limit, Times), ended: &mpsc::Receiver<()>) {
     let started = Instant::now();
     while ended.recv_timeout(times.tick) == Err(RecvTimeoutError::Timeout) {
-        // The review continues if the log cannot be cut.
+        // A log that cannot be cut does not stop the review.
         trim();
         let models = *limit.models.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let most = models + times.margin;
@@ -137,7 +137,7 @@ fn watch(trim: &dyn Fn(), job: &Job<'_>, (limit, times): (&Limit, Times), ended:
     }
 }
 
-/// Reviews a commit within the costs of the day.
+/// Reviews a commit within the cost limit of the day.
 fn reviewed(station: &Station, job: &Job<'_>, order: &Order, limit: &Limit, now: jiff::Timestamp) -> Turn {
     let failed = |ending: Ending, note: String| {
         Turn::Over(Box::new(queue::last(order, &moment(jiff::Timestamp::now()), ending, Some(note))))
@@ -161,7 +161,7 @@ fn reviewed(station: &Station, job: &Job<'_>, order: &Order, limit: &Limit, now:
     };
     let result = review_within(amount, request, &env, job);
     if job.stop.signal().is_some() {
-        // Requests in flight are lost, and their cost is not known: the reservation stays.
+        // Requests in flight are lost, and their cost is unknown, so the reservation stays.
         return if limit.is_over.load(Ordering::SeqCst) {
             failed(Ending::TimedOut, "it ran out of time".to_owned())
         } else {
@@ -182,7 +182,7 @@ fn reviewed(station: &Station, job: &Job<'_>, order: &Order, limit: &Limit, now:
     Turn::Over(Box::new(last))
 }
 
-/// Loads the policy of the worktree, as a push would.
+/// Loads the policy of the worktree, as for a push.
 fn prepared(order: &Order, request: &ReviewRequest, env: &Env) -> Result<Policy> {
     if !Path::new(&order.worktree).is_dir() {
         return Err(Error::usage(format!("the worktree {} no longer exists", order.worktree)));
@@ -204,8 +204,8 @@ fn env_of(order: &Order, env: &Env) -> Env {
     Env::from_pairs(PathBuf::from(&order.worktree), vars.chain(own))
 }
 
-/// Returns the request whose answers a push can use: the change that the push would send. A commit that has nowhere to
-/// go is compared with its parent, or with that of the first commit that it covers.
+/// Returns a request whose answers a push can reuse: the change that the push would send. A commit without a push
+/// target is compared with its parent, or with the parent of the first commit that it covers.
 fn request(order: &Order) -> ReviewRequest {
     let source = match &order.push {
         Some(push) => Source::Push(vec![PushRange {
@@ -233,13 +233,13 @@ fn review_within(usd: f64, mut request: ReviewRequest, env: &Env, job: &Job<'_>)
     rounds::review(&ask, &World { env, progress: &Silent, now, stop, script: None, agent: None, trackers })
 }
 
-/// Returns what a review cost; `None` if a backend was asked and did not say.
+/// Returns the cost of a review; `None` if a backend did not report its cost.
 fn cost_of(done: &Done) -> Option<f64> {
     let mut total = 0.0;
     for usage in &done.review.models.usage {
         match usage.spent.cost_usd {
             Some(usd) => total += usd,
-            // Nothing was answered.
+            // There was no answer.
             None if usage.spent.input_tokens == 0 && usage.spent.output_tokens == 0 => {}
             None => return None,
         }
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// Watches a review that goes on until the process would be left.
+    /// Watches a review that runs until the process would be ended.
     fn watched_to_the_end(models: Duration, margin: Duration) -> (bool, Option<Signal>) {
         let (env, stop) = (Env::default(), Stop::default());
         let (over, ended) = mpsc::channel::<()>();

@@ -1,18 +1,18 @@
 //! Transitions of the queue of a repository. Pure.
 //!
-//! One review runs, and commits wait. A newer commit replaces those that wait and that its review covers: it has their
-//! lines. Commits of other branches and worktrees wait beside it. A review that runs is not replaced, since its requests are
-//! paid for and its answers about unmodified parts serve the next one.
+//! One review runs, and commits wait. A newer commit replaces waiting ones that its review covers, because it
+//! contains their changes. Commits of other branches and worktrees wait in addition. A running review is not
+//! replaced: its requests are paid for, and its answers about unmodified parts serve the next one.
 
 use crate::wire::background::{Covered, Ending, Last, Order, Queue, Running, VERSION, Waiting};
 
-/// How many processes may end before the review of a commit does.
+/// Processes that may end before the review of a commit does, at most.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// How many commits can wait. It bounds the file of the queue, which each commit rewrites.
+/// Waiting commits, at most. This bounds the file of the queue, which each commit rewrites.
 const MOST: usize = 256;
 
-/// Returns how the review of a new commit covers that of an earlier one; `None`: it does not.
+/// Returns how the review of a new commit covers that of an earlier one; `None` if it does not.
 pub(super) type Covers<'a> = &'a dyn Fn(&Order) -> Option<Covered>;
 
 /// The process that takes a commit.
@@ -24,8 +24,8 @@ pub(super) struct Worker<'a> {
     pub(super) now: &'a str,
 }
 
-/// Adds a commit, in place of those that its review covers. If too many wait, the oldest is dropped and recorded as the
-/// last result.
+/// Adds a commit, and removes the ones that its review covers. If too many wait, the oldest is dropped and recorded
+/// as the last result.
 pub(super) fn submit(queue: &mut Queue, mut order: Order, covers: Covers<'_>) {
     let mut kept = Vec::new();
     for waiting in take(queue) {
@@ -48,7 +48,7 @@ pub(super) fn submit(queue: &mut Queue, mut order: Order, covers: Covers<'_>) {
     put(queue, kept);
 }
 
-/// Takes all commits that wait, the oldest first.
+/// Removes and returns all waiting commits, the oldest first.
 fn take(queue: &mut Queue) -> Vec<Waiting> {
     queue.waiting.take().into_iter().chain(std::mem::take(&mut queue.later)).collect()
 }
@@ -59,12 +59,12 @@ fn put(queue: &mut Queue, waiting: Vec<Waiting>) {
     queue.later = waiting.collect();
 }
 
-/// Returns all commits that wait, the oldest first.
+/// Returns all waiting commits, the oldest first.
 fn all(queue: &Queue) -> impl Iterator<Item = &Waiting> {
     queue.waiting.iter().chain(&queue.later)
 }
 
-/// Puts a commit before those that wait, unless the review of one of them covers it.
+/// Puts a commit back in front of the waiting ones, unless the review of one of them covers it.
 fn put_back(queue: &mut Queue, order: Order, held: Option<String>) {
     let mut waiting = take(queue);
     let covered = |w: &Waiting| w.order.covers.iter().find(|c| c.commit == order.commit).cloned();
@@ -105,8 +105,7 @@ pub(super) fn claim(queue: &mut Queue, worker: Worker<'_>) -> Option<Order> {
     Some(order)
 }
 
-/// Puts the commit that was taken back to wait for a person or another day, unless the
-/// review of a newer one covers it.
+/// Puts the running commit back, to wait for a person or another day, unless the review of a newer one covers it.
 pub(super) fn hold(queue: &mut Queue, why: &str) {
     if let Some(Running { order, is_stopping, .. }) = queue.running.take()
         && !is_stopping
@@ -115,7 +114,7 @@ pub(super) fn hold(queue: &mut Queue, why: &str) {
     }
 }
 
-/// Lets all commits run that wait for a person. Returns the first one.
+/// Releases all held commits. Returns the first one.
 pub(super) fn resume(queue: &mut Queue) -> Option<String> {
     for waiting in queue.waiting.iter_mut().chain(&mut queue.later) {
         waiting.held = None;
@@ -124,7 +123,7 @@ pub(super) fn resume(queue: &mut Queue) -> Option<String> {
     queue.waiting.as_ref().map(|w| w.order.commit.clone())
 }
 
-/// Records the result of the review that runs.
+/// Records the result of the running review.
 pub(super) fn finish(queue: &mut Queue, mut result: Last) {
     if queue.running.take().is_some_and(|r| r.is_stopping) {
         result.ending = Ending::Stopped;
@@ -139,7 +138,7 @@ pub(super) fn pushed(queue: &mut Queue, commits: &[String]) {
     put(queue, waiting);
 }
 
-/// Removes what waits, and marks what runs.
+/// Removes the waiting commits, and marks the running one.
 pub(super) fn stop(queue: &mut Queue) {
     take(queue);
     if let Some(running) = &mut queue.running {
@@ -147,7 +146,7 @@ pub(super) fn stop(queue: &mut Queue) {
     }
 }
 
-/// Returns true if a process has something to do.
+/// Returns true if a commit is due for a process.
 pub(super) fn is_due(queue: &Queue) -> bool {
     queue.running.is_none() && all(queue).any(|w| w.held.is_none())
 }
@@ -250,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_killed_review_and_later_commits_lose_nothing() {
-        // The later commits are of the same branch: one review begins before all of them.
+        // The later commits are on the same branch: one review starts before all of them.
         let mut queue = with(&["a"]);
         claim(&mut queue, WORKER);
         submit(&mut queue, order("b"), &every);
@@ -258,11 +257,11 @@ mod tests {
         recover(&mut queue, NOW);
         let taken = claim(&mut queue, WORKER).unwrap();
         assert_eq!((taken.commit.as_str(), taken.from.as_deref()), ("c", Some("before a")));
-        // The next process dies, too: what it covered is not forgotten.
+        // The next process dies too: the commits that it covers are kept.
         submit(&mut queue, order("d"), &every);
         recover(&mut queue, NOW);
         assert_eq!(claim(&mut queue, WORKER).unwrap().from.as_deref(), Some("before a"));
-        // They are of another branch: both wait.
+        // They are on another branch: both wait.
         let mut queue = with(&["a"]);
         claim(&mut queue, WORKER);
         submit(&mut queue, order("b"), &none);

@@ -1,11 +1,11 @@
 //! The ledger of costs of background reviews, by day. Pure.
 //!
-//! A review reserves the most that it may cost before it starts. A review that ends replaces the reservation by its
-//! cost. One that is killed leaves it, so that the cost of a day is never counted too low.
+//! Before a review starts, it reserves its maximum cost. When it ends, the actual cost replaces the reservation. A
+//! killed review leaves its reservation, so that the cost of a day is never counted too low.
 
 use crate::wire::background::{Day, Spending, VERSION};
 
-/// Days that are kept.
+/// Days that are kept, at most.
 const DAYS: usize = 31;
 /// USD below which a review is not worth starting.
 const LEAST: f64 = 0.001;
@@ -15,13 +15,13 @@ pub(super) fn empty() -> Spending {
     Spending { version: VERSION, ..Spending::default() }
 }
 
-/// Returns what a day has cost and what is reserved.
+/// Returns the cost and the reservations of a day.
 pub(super) fn of(spending: &Spending, day: &str) -> (f64, f64) {
     // The sum of no numbers is -0.0.
     spending.days.get(day).map_or((0.0, 0.0), |d| (d.spent, d.reserved.values().sum::<f64>() + 0.0))
 }
 
-/// Reserves up to `want` USD of what `max` leaves, under a name. `None`: nothing is left.
+/// Reserves up to `want` USD of the rest of `max`, under a name; `None` if nothing is left.
 pub(super) fn reserve(spending: &mut Spending, day: &str, name: &str, want: f64, max: f64) -> Option<f64> {
     let (spent, reserved) = of(spending, day);
     let left = max - spent - reserved;

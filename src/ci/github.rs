@@ -1,4 +1,4 @@
-//! Events of GitHub Actions, and of what speaks like it (Gitea, Forgejo, act): a name in a variable and the payload of
+//! Events of GitHub Actions and compatible systems (Gitea, Forgejo, act): the name is in a variable, the payload of
 //! the webhook in a file.
 //!
 //! Sources: docs.github.com, "Events that trigger workflows", "Webhook events and payloads", "Variables reference".
@@ -11,12 +11,12 @@ use secrecy::SecretString;
 use serde_json::Value;
 use std::path::Path;
 
-/// Reads an event. `path` is for messages.
+/// Parses an event. `path` is for messages.
 pub(super) fn event(env: &Env, bytes: &[u8], path: &Path) -> Result<Event> {
     Ok(Event { credential: credential(env), ..named(env, bytes, path)? })
 }
 
-/// What lets a job read its repository, for its own server alone: the token that a step is given.
+/// Returns the token of a step as the credential for the repository, only for the job's own server.
 fn credential(env: &Env) -> Option<Credential> {
     let (url, token) = (env.var("GITHUB_SERVER_URL")?, env.var("GITHUB_TOKEN")?);
     let token = SecretString::from(token.to_owned());
@@ -53,15 +53,15 @@ fn named(env: &Env, bytes: &[u8], path: &Path) -> Result<Event> {
         _ => {
             let shown: String = name.chars().take(60).collect();
             let why = format!("event {shown:?} has no change to review");
-            // Comments and the like start jobs with all rights, whoever wrote them.
+            // Comments and similar events start jobs with all rights for any author.
             let event = Event::new(System::GitHub, Kind::Manual, "an event", Change::Unknown(why));
             Ok(Event { checkout: Checkout::Foreign, ..event })
         }
     }
 }
 
-/// A pull request. Its own head is reviewed, not the merge commit that GitHub makes of it and checks out: that one has
-/// no author, changes whenever the base does, and its id is nothing that a comment or a status can be given to.
+/// A pull request. Its own head is reviewed, not the merge commit that GitHub creates and checks out: that one has no
+/// author, changes whenever the base does, and cannot get a comment or a status.
 fn request(payload: &Value, checkout: Checkout) -> Option<Event> {
     let head = id(text(payload, "/pull_request/head/sha")?)?;
     let base = id(text(payload, "/pull_request/base/sha")?)?;
@@ -81,15 +81,15 @@ fn request(payload: &Value, checkout: Checkout) -> Option<Event> {
         description: text(payload, "/pull_request/body").and_then(|t| capped(t, MAX_DESCRIPTION)),
         target,
         branch: text(payload, "/pull_request/head/ref").and_then(branch),
-        // The repository of a fork that was deleted is null.
+        // The repository of a deleted fork is null.
         is_fork: repo("base").map(|base| repo("head") != Some(base)),
         checkout,
         ..Event::new(System::GitHub, Kind::Request, label, change)
     })
 }
 
-/// A push. What was there before it counts on the default branch alone: everywhere else whoever pushes may have put it
-/// there by an earlier push, with a policy that suits the next one.
+/// A push. The previous commit counts as the base only on the default branch: on other branches, the pusher could
+/// have put it there by an earlier push, with a policy that helps the next one.
 fn push(payload: &Value) -> Option<Event> {
     let name = text(payload, "/ref")?;
     let short: String = name.strip_prefix("refs/heads/").unwrap_or(name).chars().take(200).collect();
@@ -105,8 +105,8 @@ fn push(payload: &Value) -> Option<Event> {
     let before = id(before).map(|id| at(id, None));
     let change = match text(payload, "/repository/default_branch").and_then(branch) {
         None => Change::Unknown(format!("{label} does not say which branch is the default one")),
-        // Nothing before the first push of all. A push that takes back what was there brings nothing, and what it goes
-        // back to may have been refused once.
+        // The very first push has no base. A forced push back to an older commit has no new commits, and that commit
+        // may have been blocked before.
         Some(trunk) if name.strip_prefix("refs/heads/") == Some(&trunk) => {
             Change::Between { head, base: before.unwrap_or(End::Nothing), instead: None, may_be_empty: None }
         }
@@ -131,14 +131,14 @@ fn queue(payload: &Value) -> Option<Event> {
     Some(Event { target, ..Event::new(System::GitHub, Kind::Queue, "the merge group", change) })
 }
 
-/// A workflow that runs after another one, on the default branch and with its rights, though the other one may have
-/// run for a stranger's pull request.
+/// A workflow that runs after another one, on the default branch and with its rights, although the other one may have
+/// run for the pull request of a stranger.
 fn follow(payload: &Value) -> Option<Event> {
     let run = payload.pointer("/workflow_run")?;
     let head = id(text(run, "/head_sha")?)?;
     let trunk = text(payload, "/repository/default_branch").and_then(branch);
     let number = number(run, "/pull_requests/0/number");
-    // Requests from forks are not listed, so what is listed need not be this one's.
+    // Pull requests from forks are not listed, so a listed one need not be the right one.
     let listed = text(run, "/pull_requests/0/head/sha").and_then(id).as_ref() == Some(&head);
     let target = text(run, "/pull_requests/0/base/ref").and_then(branch).filter(|_| listed);
     let base = match text(run, "/pull_requests/0/base/sha").and_then(id).filter(|_| listed) {
@@ -168,7 +168,7 @@ fn follow(payload: &Value) -> Option<Event> {
     })
 }
 
-/// What nobody's change started: the branch that it runs on against the default branch.
+/// An event that does not belong to a change: the current branch is compared with the default branch.
 fn manual(env: &Env, payload: &Value, kind: Kind, label: &str) -> Event {
     let trunk = text(payload, "/repository/default_branch").and_then(branch);
     let on = env.var("GITHUB_REF").map(str::to_owned);

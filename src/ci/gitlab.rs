@@ -22,12 +22,12 @@ pub(super) fn event(env: &Env) -> Result<Event> {
     Ok(event)
 }
 
-/// A merge request, in any of its three kinds of pipeline. Its source is reviewed: in merged results and in trains the
-/// commit of the pipeline is one that GitLab made.
+/// A merge request, in any of its three kinds of pipeline. Its source is reviewed, because in merged results and
+/// merge trains GitLab creates the commit of the pipeline.
 ///
-/// The base is the target branch as it is, not `CI_MERGE_REQUEST_DIFF_BASE_SHA`: after the target was changed that can
-/// be the base of the old one, and what lies between the two would not be reviewed. It stands in where the target
-/// branch is gone.
+/// The base is the current target branch, not `CI_MERGE_REQUEST_DIFF_BASE_SHA`: after a change of the target, that
+/// can be the base of the old target, and the commits between the two would not be reviewed. It is the substitute if
+/// the target branch is gone.
 fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
     let head = env.var("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").and_then(id).unwrap_or(commit);
     let target = env.var("CI_MERGE_REQUEST_TARGET_BRANCH_NAME").and_then(branch);
@@ -46,7 +46,8 @@ fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
         instead: diff_base,
         may_be_empty: Some("the merge request has no commit that its target lacks".to_owned()),
     };
-    // There `origin` is the fork: its branch of the target's name, and the policy on it, are the author's.
+    // In the fork, `origin` is the fork: its branch with the target's name, and the policy on it, belong to the
+    // author.
     let change = match (env.var("CI_PROJECT_ID"), env.var("CI_MERGE_REQUEST_PROJECT_ID")) {
         (Some(here), Some(target)) if here != target => Change::Unknown(
             "this pipeline runs in the fork, whose branches say nothing of the target project; run it in the parent \
@@ -74,7 +75,7 @@ fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
     })
 }
 
-/// A pull request on GitHub whose repository is mirrored here. Its number is one of that forge, and none of this one's.
+/// A pull request on GitHub whose repository is mirrored here. Its number is valid only on GitHub.
 fn external(env: &Env, commit: String) -> Result<Event> {
     let var = |name: &str| env.var(&format!("CI_EXTERNAL_PULL_REQUEST_{name}"));
     let head = var("SOURCE_BRANCH_SHA").and_then(id).unwrap_or(commit);
@@ -98,8 +99,8 @@ fn external(env: &Env, commit: String) -> Result<Event> {
     })
 }
 
-/// A pipeline for a branch or tag. What was there before a push counts on the default branch alone: everywhere else
-/// whoever pushes may have put it there by an earlier push, with a policy that suits the next one.
+/// A pipeline for a branch or tag. The commit before a push counts as the base only on the default branch: on other
+/// branches, the pusher could have put it there by an earlier push, with a policy that helps the next one.
 fn branch_or_tag(env: &Env, commit: String) -> Event {
     let own = env.var("CI_COMMIT_BRANCH").and_then(branch);
     let tag = env.var("CI_COMMIT_TAG");
@@ -120,7 +121,7 @@ fn branch_or_tag(env: &Env, commit: String) -> Event {
     let change = match env.var("CI_DEFAULT_BRANCH").and_then(branch) {
         None => Change::Unknown(format!("{label} does not say which branch is the default one")),
         Some(trunk) if own.as_ref() != Some(&trunk) => Change::topic(head, trunk, is_push),
-        // All zeros where somebody started the pipeline, or a clock did; of a push, where it is the first of all.
+        // All zeros if a person or a schedule started the pipeline; for a push, if it is the first one.
         Some(_) => match id(before).map(|id| at(id, None)).or_else(|| is_zeros(before).then_some(End::Nothing)) {
             Some(base) if is_push => Change::Between { head, base, instead: None, may_be_empty: None },
             _ => Change::Unknown(format!("{label} comes with no commit that went before")),
@@ -133,7 +134,7 @@ fn is_zeros(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b == b'0')
 }
 
-/// What lets a job read its project, for its own server alone.
+/// Returns the job token as the credential for the project, only for the job's own server.
 fn credential(env: &Env) -> Option<Credential> {
     let (url, token) = (env.var("CI_SERVER_URL")?, env.var("CI_JOB_TOKEN")?);
     let url = url.trim_end_matches('/');

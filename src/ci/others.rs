@@ -1,8 +1,7 @@
-//! Pipelines of Bitbucket, Azure and Jenkins, by their variables. None of them says what was there before a push,
-//! but Jenkins.
+//! Pipelines of Bitbucket, Azure and Jenkins, from their variables. Only Jenkins has the commit before a push.
 //!
-//! Sources: support.atlassian.com, "Variables and secrets"; learn.microsoft.com, "Use predefined variables"; the global
-//! variable reference of a Jenkins controller (`/pipeline-syntax/globals`) and the git plugin's documentation.
+//! Sources: support.atlassian.com, "Variables and secrets"; learn.microsoft.com, "Use predefined variables"; the
+//! global variable reference of a Jenkins controller (`/pipeline-syntax/globals`) and the git plugin's documentation.
 
 use super::{Change, Event, Kind, MAX_TITLE, System, at, branch, capped, id, short_id};
 use crate::env::Env;
@@ -11,8 +10,8 @@ use crate::request::{Credential, End};
 
 const NO_NEWS: &str = "has no commit that its target lacks";
 
-/// A pipeline for a pull request merges the target into what it checks out; the commit in the variable is the author's,
-/// by the first twelve digits of its id.
+/// A pull request pipeline checks out a merge with the target. The commit in the variable is the author's,
+/// abbreviated to twelve digits.
 pub(super) fn bitbucket(env: &Env) -> Result<Event> {
     let own = env.var("BITBUCKET_BRANCH").and_then(branch);
     let under = own.as_ref().map(|b| format!("refs/heads/{b}"));
@@ -29,7 +28,7 @@ pub(super) fn bitbucket(env: &Env) -> Result<Event> {
     let under = Some(format!("refs/heads/{target}"));
     let (base, instead) = match env.var("BITBUCKET_PR_DESTINATION_COMMIT").and_then(|text| commit(text, under)) {
         Some(id @ End::Id { .. }) => (id, None),
-        // What the branch has now is known for certain; an abbreviated id is one that others can be made to fit.
+        // The current tip of the branch is reliable; another commit can be made to match an abbreviated ID.
         short => (End::Branch(target.clone()), short),
     };
     let may_be_empty = Some(format!("the pull request {NO_NEWS}"));
@@ -42,7 +41,7 @@ pub(super) fn bitbucket(env: &Env) -> Result<Event> {
     })
 }
 
-/// Takes an id, whole or abbreviated, and the reference that has it.
+/// Parses a full or abbreviated ID, with the reference that contains it.
 fn commit(text: &str, under: Option<String>) -> Option<End> {
     match id(text) {
         Some(id) => Some(at(id, under)),
@@ -50,7 +49,7 @@ fn commit(text: &str, under: Option<String>) -> Option<End> {
     }
 }
 
-/// In a pull request `BUILD_SOURCEVERSION` is the merge commit that Azure, or GitHub, made.
+/// In a pull request, `BUILD_SOURCEVERSION` is the merge commit of Azure or GitHub.
 pub(super) fn azure(env: &Env) -> Result<Event> {
     let version = env.var("BUILD_SOURCEVERSION").and_then(id);
     let version = version.ok_or_else(|| super::unnamed("BUILD_SOURCEVERSION is not a commit ID"))?;
@@ -81,7 +80,7 @@ pub(super) fn azure(env: &Env) -> Result<Event> {
             Event::new(System::Azure, kind, "a build", Change::Unknown(why))
         }
     };
-    // Only where the job maps it: System.AccessToken.
+    // Present only if the job maps System.AccessToken.
     event.credential = match (env.var("SYSTEM_ACCESSTOKEN"), env.var("SYSTEM_COLLECTIONURI")) {
         (Some(token), Some(url)) if url.starts_with("https://") => Some(Credential {
             url: format!("{}/", url.trim_end_matches('/')),
@@ -92,8 +91,8 @@ pub(super) fn azure(env: &Env) -> Result<Event> {
     Ok(event)
 }
 
-/// A job for a change request may have merged the target into what it builds; the id of the request's own head is in
-/// no variable. What the merge took from the target is in the target, so the change is the same.
+/// A job for a change request may build a merge with the target, and no variable has the ID of the request's own
+/// head. The merged commits of the target are in the target too, so the change is the same.
 pub(super) fn jenkins(env: &Env) -> Result<Event> {
     let head = match env.var("GIT_COMMIT").and_then(id) {
         Some(id) => at(id, None),
@@ -106,7 +105,7 @@ pub(super) fn jenkins(env: &Env) -> Result<Event> {
             head,
             base: End::Branch(target.clone()),
             instead: None,
-            // HEAD may be anything.
+            // HEAD may be any commit.
             may_be_empty: None,
         };
         return Ok(Event {
@@ -123,12 +122,13 @@ pub(super) fn jenkins(env: &Env) -> Result<Event> {
     let is_primary = env.var("BRANCH_IS_PRIMARY") == Some("true");
     let change = match env.var("GIT_PREVIOUS_SUCCESSFUL_COMMIT").and_then(id) {
         Some(before) if is_primary => {
-            // Another build of the same commit. One that goes back brings nothing either, and may have failed once.
+            // Another build of the same commit. A job for an older commit has no new commits either, and that commit
+            // may have failed before.
             let again = matches!(&head, End::Id { id, .. } if *id == before);
             let may_be_empty = again.then(|| "this commit has a successful build already".to_owned());
             Change::Between { head, base: at(before, None), instead: None, may_be_empty }
         }
-        // That a build succeeded says only what its policy said, and on another branch that may be its author's.
+        // A successful build only passed its own policy, which on another branch may be that of its author.
         Some(_) => Change::Unknown("Jenkins does not say that this is the primary branch".to_owned()),
         None => Change::Unknown("Jenkins names no successful build that went before".to_owned()),
     };

@@ -1,4 +1,4 @@
-//! Variables and payloads in the shapes that the vendors document, with values of our own.
+//! Variables and payloads in the documented formats of the vendors, with our own values.
 
 use super::*;
 use serde_json::{Value, json};
@@ -68,17 +68,18 @@ fn ci_01_a_push_to_the_default_branch_is_what_went_before_against_what_came_afte
         "forced": false, "repository": {"full_name": "team/repo", "default_branch": "main"},
     });
     let event = github("push", &push, &[]).unwrap();
-    // Nothing stands in for what went before; and a push that takes commits back brings nothing that could pass.
+    // There is no substitute for the previous commit, and a push that removes commits has no new ones that could
+    // pass.
     let Change::Between { head, base, instead: None, may_be_empty: None } = &event.change else { panic!("{event:?}") };
     assert!(is(head, 'b') && is(base, 'a'));
-    // The first push of all.
+    // The very first push.
     push["before"] = json!(hex('0'));
     assert_eq!(ends(&github("push", &push, &[]).unwrap()).1, End::Nothing);
     // A deletion.
     push["after"] = json!(hex('0'));
     push["deleted"] = json!(true);
     assert!(matches!(github("push", &push, &[]).unwrap().change, Change::Deleted(_)));
-    // An id that is none.
+    // An invalid ID.
     push["after"] = json!("HEAD");
     push["deleted"] = json!(false);
     assert!(github("push", &push, &[]).is_err());
@@ -104,7 +105,8 @@ fn cfg_04_a_push_elsewhere_is_not_measured_against_an_earlier_one() {
             };
             assert!(is(head, 'b') && *base == End::Branch("main".to_owned()) && event.kind == kind, "{event:?}");
         }
-        // Who does not say which branch is the default one gets the flags, and never what went before.
+        // Without the name of the default branch, the error lists the options, and the previous commit is never the
+        // base.
         push["repository"] = json!({"full_name": "team/repo"});
         let e = github("push", &push, &[]).unwrap().ends(None, None, Fetching::Never).unwrap_err();
         assert!(e.hints.iter().any(|h| h.contains("--base")), "{e:?}");
@@ -131,7 +133,7 @@ fn ci_01_a_job_that_no_change_started_says_what_to_pass() {
         let event = github(name, &payload, &on_main).unwrap();
         let e = event.ends(None, None, Fetching::Never).unwrap_err();
         assert!(e.hints.iter().any(|h| h.contains("--base")), "{name}: {e:?}");
-        // What is named by hand counts.
+        // Revisions from the command line are used.
         assert_eq!(event.ends(None, Some("v1"), Fetching::Never).unwrap().base, End::Rev("v1".to_owned()));
     }
     let on_topic = [("GITHUB_REF", "refs/heads/topic"), ("GITHUB_SHA", &hex('a'))];
@@ -158,7 +160,7 @@ fn ci_05_a_workflow_after_another_one_trusts_no_checkout() {
     let event = github("workflow_run", &run, &[]).unwrap();
     assert!(is(&ends(&event).1, 'b'));
     assert_eq!((event.number, event.target.as_deref()), (Some(3), Some("next")));
-    // Another request that happens to be listed says nothing.
+    // An unrelated listed pull request has no effect.
     run["workflow_run"]["pull_requests"][0]["head"]["sha"] = json!(hex('c'));
     let event = github("workflow_run", &run, &[]).unwrap();
     assert_eq!((event.number, ends(&event).1), (None, End::Branch("main".to_owned())));
@@ -184,7 +186,7 @@ fn ci_02_hostile_payloads_are_usage_errors_and_hostile_texts_are_capped() {
     assert_eq!(event.target, None);
     hostile["pull_request"]["head"]["sha"] = json!("--output=x");
     assert!(github("pull_request", &hostile, &[]).is_err());
-    // Too deep for anybody.
+    // Nested too deeply for any parser.
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     let e = env(&[("GITHUB_EVENT_NAME", "push")]);
     assert!(super::github::event(&e, deep.as_bytes(), Path::new("event.json")).is_err());
@@ -215,7 +217,7 @@ fn ci_03_gitlab_merge_requests_are_their_source_against_their_target() {
     assert_eq!(base, End::Branch("main".to_owned()));
     assert_eq!((event.number, event.is_fork, event.kind), (Some(7), Some(true), Kind::Request));
     assert_eq!(event.credential.unwrap().url, "https://gitlab.example/");
-    // Merged results, and trains: the commit of the pipeline is GitLab's.
+    // Merged results and merge trains: GitLab creates the commit of the pipeline.
     for (kind, expected) in [("merged_result", Kind::Request), ("merge_train", Kind::Queue)] {
         let merged =
             [&request[..], &[("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", &*b), ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", &*d)]]
@@ -248,7 +250,7 @@ fn ci_03_gitlab_branches_tags_and_schedules() {
     assert!(is(&ends(&case("push", &b, main)).1, 'b'));
     assert!(matches!(case("push", &b, main).change, Change::Between { may_be_empty: None, .. }));
     assert_eq!(ends(&case("push", &zero, main)).1, End::Nothing);
-    // Elsewhere what went before is the pusher's own.
+    // On other branches, the pusher controls the previous commit.
     for before in [&*b, &*zero] {
         assert_eq!(ends(&case("push", before, topic)).1, trunk);
         assert_eq!(ends(&case("push", before, tag)).1, trunk);
@@ -259,7 +261,7 @@ fn ci_03_gitlab_branches_tags_and_schedules() {
     for event in unknown.into_iter().chain([case("push", "", main), case("push", "HEAD", main)]) {
         assert!(event.ends(None, None, Fetching::Never).is_err(), "{event:?}");
     }
-    // Without the name of the default branch any branch might be it.
+    // Without the name of the default branch, any branch could be the default.
     for before in [&*b, &*zero] {
         let vars = [
             ("GITLAB_CI", "true"),
@@ -297,7 +299,7 @@ fn ci_03_a_pull_request_of_a_mirrored_project_is_its_source_against_its_target()
     assert!(is(&head, 'a') && matches!(&head, End::Id { under: Some(r), .. } if r == "refs/heads/thing"), "{head:?}");
     assert_eq!(base, End::Id { id: b.clone(), under: Some("refs/heads/release/1".to_owned()) });
     assert_eq!((event.kind, event.target.as_deref()), (Kind::Request, Some("release/1")));
-    // Its number is another forge's.
+    // Its number is only valid on the other forge.
     assert_eq!((event.number, event.is_fork), (None, Some(false)));
     vars.retain(|(name, _)| !name.contains("TARGET_BRANCH"));
     assert!(detect(&env(&vars)).is_err());
@@ -315,7 +317,7 @@ fn ci_03_bitbucket_azure_and_jenkins() {
     assert_eq!(base, End::Branch("main".to_owned()));
     let full = [&request[..], &[("BITBUCKET_PR_DESTINATION_COMMIT", &*b)]].concat();
     assert!(is(&ends(&of(&full)).1, 'b'));
-    // As they are: twelve digits.
+    // Abbreviated to twelve digits, as in reality.
     let mut short = [&request[..], &[("BITBUCKET_PR_DESTINATION_COMMIT", &b[..12])]].concat();
     short[1].1 = &a[..12];
     let event = of(&short);
@@ -349,7 +351,7 @@ fn ci_03_bitbucket_azure_and_jenkins() {
 
     let jenkins = [("JENKINS_URL", "https://j.example/"), ("GIT_COMMIT", &*a)];
     assert!(of(&jenkins).ends(None, None, Fetching::Never).is_err());
-    // A success on another branch is one by the policy that its author put there.
+    // A success on another branch only passed the policy of its author.
     let built = [&jenkins[..], &[("GIT_PREVIOUS_SUCCESSFUL_COMMIT", &*b)]].concat();
     assert!(of(&built).ends(None, None, Fetching::Never).is_err());
     let mut built = [&built[..], &[("BRANCH_IS_PRIMARY", "true")]].concat();
@@ -368,7 +370,7 @@ fn ci_03_nothing_known_is_nothing_detected() {
     for vars in [&[("GITLAB_CI", "true")][..], &[("TF_BUILD", "True")], &[("BITBUCKET_BUILD_NUMBER", "1")]] {
         assert!(detect(&env(vars)).is_err(), "{vars:?}");
     }
-    // A system without an event is an error, not another system.
+    // A system without an event is an error. No other system is tried.
     assert!(detect(&env(&[("GITHUB_ACTIONS", "true"), ("GITLAB_CI", "true")])).is_err());
 }
 

@@ -92,10 +92,10 @@ fn command(args: &Args) -> String {
     format!("claude-reviewer apply {}", words.iter().map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "))
 }
 
-/// Writes the replacements of named findings into the worktree, and returns what came of that, a line each.
+/// Writes the replacements of named findings into the worktree. Returns the result as lines of text.
 ///
 /// # Errors
-/// Those of [`plan`] and [`Edits::write`].
+/// Errors of [`plan`] and [`Edits::write`].
 pub(super) fn named(
     context: &Context,
     (store, id, session): (&Store, SessionId, &Session),
@@ -110,7 +110,7 @@ pub(super) fn named(
     Ok(lines)
 }
 
-/// The last round of a stored review, and the place where its replacements are written.
+/// The last round of a stored review, and the folder that its replacements are written to.
 struct Last<'s> {
     id: String,
     report: &'s wire::Report,
@@ -119,10 +119,10 @@ struct Last<'s> {
 }
 
 impl<'s> Last<'s> {
-    /// Reads the round.
+    /// Reads the last round.
     ///
     /// # Errors
-    /// Usage: the review has no round. Those of the store and of the repository.
+    /// Usage: the review has no round. Errors of the store and of the repository.
     fn read(context: &Context, store: &Store, (id, session): (SessionId, &'s Session)) -> Result<Self> {
         let (place, _) = rounds::open(&request(context), &context.env)?;
         let last = session.rounds.last().map(|r| &r.review.report);
@@ -146,7 +146,7 @@ fn target(context: &Context, place: &Place) -> Result<Target> {
     Target::of(&Repo::open(&context.dir, &context.env)?, &place.top)
 }
 
-/// Runs the rules on the changed files, and says which findings of them are gone and which are new.
+/// Runs the rules on the changed files, and reports which of their findings are gone and which are new.
 fn checked(context: &Context, edits: &Edits, (session, before): (&Session, &[wire::Finding])) -> String {
     let mut request = ReviewRequest::new(Source::Changes { base: None }, context.dir.clone());
     request.config.clone_from(&context.global.config);

@@ -26,8 +26,8 @@ pub(super) struct Job {
     station: String,
 }
 
-/// Starts a review of the commit that was just made, and waits for nothing. The commit exists already: an error is a
-/// line on standard error.
+/// Starts a review of the new commit, and does not wait for it. The commit exists already, so an error is only a line
+/// on standard error.
 pub(super) fn after_commit(context: &Context) -> ExitStatus {
     if let Err(e) = start(context) {
         let why = Inert::new(e.on_one_line());
@@ -53,7 +53,7 @@ fn start(context: &Context) -> Result<()> {
     Station::open(&repo, env)?.submit(&repo, order, env)
 }
 
-/// Reviews what waits. Runs detached; standard error is a log.
+/// Reviews the queued commits. Runs detached; standard error is a log.
 pub(super) fn job(context: &Context, args: &Job) -> Result<ExitStatus> {
     detached::leave();
     let stop = Stop::default();
@@ -66,15 +66,15 @@ pub(super) fn job(context: &Context, args: &Job) -> Result<ExitStatus> {
     Ok(signals::ended(&stop).unwrap_or(ExitStatus::Pass))
 }
 
-/// A push that is reviewed while there may be background reviews.
+/// A push that is reviewed while background reviews may run.
 #[derive(Debug)]
 pub(super) struct Push {
     station: Station,
     commits: Vec<String>,
 }
 
-/// Waits for a background review of a commit that is pushed: its answers are paid for. `None`: there is nothing to wait
-/// for, and nothing to record.
+/// Waits for a background review of a pushed commit, so that its paid answers are used. `None` if there is nothing to
+/// wait for and nothing to record.
 pub(super) fn before_push(context: &Context, request: &ReviewRequest) -> Option<Push> {
     let Source::Push(ranges) = &request.source else { return None };
     if request.hook != Some(Hook::PrePush) || request.offline {

@@ -13,7 +13,7 @@ use crate::stop::Stop;
 use crate::untrusted::Inert;
 use jiff::civil::Date;
 
-/// Names that a list shows.
+/// Names in a list, at most.
 const NAMES: usize = 50;
 
 /// Arguments of `baseline`.
@@ -100,7 +100,7 @@ fn entries(n: usize) -> &'static str {
     if n == 1 { "entry" } else { "entries" }
 }
 
-/// Names an entry that does not hold: where it was, its rule and line, and why.
+/// Describes an entry that does not apply: its path, rule and line, and the reason.
 fn named(entry: &Entry, day: Date) -> String {
     let path = entry.path.as_deref().unwrap_or("the whole change");
     let why = match entry.expires.filter(|_| entry.is_expired(day)) {

@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         Word::Abandoned => Status::Abandoned,
         Word::Merged => Status::Merged,
     };
-    // Everything that a person writes is masked before it is stored.
+    // All text of a person is redacted before it is stored.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let masked = |text: &str| context::summary(text, &rules);
     let notes = args.notes.as_deref().map(masked).filter(|n| !n.is_empty());

@@ -1,5 +1,5 @@
-//! `accept`, `reject`, `defer`: decisions on the findings of a stored review. `confirm` records those that an agent proposed.
-//! `findings` lists them.
+//! `accept`, `reject`, `defer`: decisions on the findings of a stored review. `confirm` records decisions that an
+//! agent proposed. `findings` lists the findings.
 
 use super::Context;
 use super::history::{find, print, request, write};
@@ -166,7 +166,7 @@ pub(super) fn defer(context: &Context, args: &Defer) -> Result<ExitStatus> {
     record(context, &args.common, Decision::Deferred, args.until)
 }
 
-/// A stored review and what surrounds it.
+/// A stored review with its environment.
 pub(super) struct Opened {
     id: SessionId,
     pub(super) session: Session,
@@ -236,7 +236,7 @@ fn recorded(context: &Context, opened: &Opened, decided: &[Decided], is_shared: 
     print(&text)
 }
 
-/// Says that the shared file still has another decision, and which command changes it.
+/// Reports that the shared file still has another decision, and the command that changes it.
 fn still_there(overruled: &Overruled, session: &SessionId) -> String {
     let Overruled { id, own, shared } = overruled;
     let mut words = vec!["claude-reviewer", verb(own.decision), id, "--session"];
@@ -266,7 +266,7 @@ fn verb(decision: Decision) -> &'static str {
     }
 }
 
-/// Prints what makes shared decisions known to others.
+/// Prints the commands that share the decisions with others.
 pub(super) fn committed() -> Result<ExitStatus> {
     print(&to_commit())
 }
@@ -297,7 +297,7 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
         return write(|out| wire::write(&listed, out));
     }
     let mut text = String::new();
-    // The columns of a list are as wide as its longest entries.
+    // The columns of a list fit their longest entries.
     let width = all.iter().map(|l| status(&l.finding).len()).fold(STATUS, usize::max);
     let id_width = all.iter().map(|l| l.finding.id.len()).fold(ID, usize::max);
     for Listed { finding: f, entry, proposal } in &all {
@@ -330,7 +330,7 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
 const ID: usize = 4;
 const STATUS: usize = 8;
 
-/// Returns who decided until when, and why.
+/// Describes a decision: its author, end date and reason.
 fn explained(entry: &Entry) -> String {
     let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
     let reason = if entry.reason.is_empty() { String::new() } else { format!(": {}", entry.reason) };

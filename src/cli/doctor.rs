@@ -1,4 +1,4 @@
-//! `doctor`: whether the gate works here, for people and for programs.
+//! `doctor`: checks the setup of the gate, for people and for programs.
 
 use super::Context;
 use super::policy::Files;
@@ -76,7 +76,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     }
 }
 
-/// Writes a line for each check, under the title of its section; `--quiet` leaves what is wrong.
+/// Returns one line for each check, under the title of its section; with `--quiet` only the problems.
 fn human(diagnosis: &Diagnosis, style: &Style) -> String {
     let mut text = String::new();
     let paint = |color: AnsiColor, word: &str| match style.color {
@@ -94,7 +94,7 @@ fn human(diagnosis: &Diagnosis, style: &Style) -> String {
             text.push('\n');
         }
         let names = checks.iter().map(|c| column(c)).max().unwrap_or_default();
-        // Two spaces, the state, the name, each with spaces behind it.
+        // Two spaces, the state and the name, each followed by spaces.
         let indent = 2 + 9 + names + 2;
         text.push_str(&format!("{}\n", Inert::new(&section.title).guarded()));
         for check in checks {
@@ -130,7 +130,7 @@ fn human(diagnosis: &Diagnosis, style: &Style) -> String {
     }
 }
 
-/// Breaks a text between words; a word that is too long stays whole. At least one line.
+/// Breaks a text between words into at least one line. A word that is too long is not broken.
 pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

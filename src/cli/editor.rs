@@ -1,4 +1,4 @@
-//! The editor of the user: its command line for a line of a file. Pure.
+//! The user's editor: the command line that opens a file at a line. Pure.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,7 +14,7 @@ enum Syntax {
     Goto,
     /// `--line 12 FILE`
     Line,
-    /// Not known.
+    /// Unknown.
     None,
 }
 
@@ -48,8 +48,8 @@ pub(super) struct Command {
     pub(super) args: Vec<OsString>,
 }
 
-/// Returns the command that opens a file at a line. `editor`: the value of `VISUAL` or `EDITOR`, which may have options.
-/// `None`: it names no program, or a quote is not closed.
+/// Returns the command that opens a file at a line. `editor` is the value of `VISUAL` or `EDITOR`, which may have
+/// options. `None` if it names no program, or if a quote is not closed.
 pub(super) fn command(editor: &str, file: &Path, line: Option<u32>) -> Option<Command> {
     let mut words = words(editor)?.into_iter();
     let program = words.next()?;
@@ -69,7 +69,7 @@ pub(super) fn command(editor: &str, file: &Path, line: Option<u32>) -> Option<Co
     Some(Command { program, args })
 }
 
-/// Splits a command line into words, with the quotes of a shell and without anything else of one.
+/// Splits a command line into words. Supports the quotes of a shell, but no other shell syntax.
 fn words(text: &str) -> Option<Vec<String>> {
     let mut out: Vec<String> = Vec::new();
     let mut word: Option<String> = None;

@@ -80,7 +80,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         return Err(error.hint_person(command(&args.findings, &args.session, &flags.words())));
     }
     if let Some(file) = &args.patch {
-        // Before a model is paid.
+        // Check it before a model is paid.
         patch::check(&context.dir.join(file), &without_patch(context, args))?;
     }
     let stop = Stop::default();
@@ -137,7 +137,7 @@ impl Steps<'_> {
         let mut failed = |number: u32, reasons: &[String]| {
             let text: String = reasons.iter().map(|r| shown(&format!("attempt {number} failed: {r}"))).collect();
             clear_progress();
-            // The result says the same.
+            // The result has the same text.
             let _ = self.tell(&text);
         };
         match self.in_world(|world| fixing.execute(world, &mut failed))? {
@@ -185,7 +185,7 @@ impl Steps<'_> {
                 Answer::Yes => return Ok(true),
                 Answer::No | Answer::Skip | Answer::Ended => return Ok(false),
                 Answer::Edit => match self.edit(fixing) {
-                    // The plan was paid for: it can still be executed as it is.
+                    // The model was paid for the plan, which can still be executed unchanged.
                     Err(e) if self.stop.signal().is_none() => super::print_error(&e),
                     _ => {}
                 },
@@ -238,11 +238,12 @@ impl Steps<'_> {
         self.tell(&format!("fixed {ids} in {files}; {}\n", fixing.next_round()))
     }
 
-    /// Offers the change that conflicts as a patch, so that nothing that was paid for is lost.
+    /// Saves a conflicting change as a patch, so that paid work is not lost.
     fn with_patch(&self, mut error: Error, fixing: &Fixing) -> Error {
         if let Some(file) = self.kept(fixing) {
             error.hints.clear();
-            // A three-way merge needs the base as an object of git, and the worktree need not be one.
+            // A three-way merge needs the base as a git object, and the base may be an uncommitted state of the
+            // worktree.
             error = error.hint(format!(
                 "merge it by hand; what does not apply is written to files *.rej: git -C {} apply --reject {}",
                 patch::quoted(fixing.top()),
@@ -252,7 +253,7 @@ impl Steps<'_> {
         error
     }
 
-    /// Names the place of a patch that could not be written where the user asked for it.
+    /// Adds the path of the saved patch to the error that the requested file could not be written.
     fn with_kept_patch(&self, error: Error, fixing: &Fixing) -> Error {
         match self.kept(fixing) {
             None => error,
@@ -263,7 +264,7 @@ impl Steps<'_> {
         }
     }
 
-    /// Keeps the verified change in the cache of the user.
+    /// Saves the verified change in the user's cache.
     fn kept(&self, fixing: &Fixing) -> Option<PathBuf> {
         let name = format!("fix-{}-{}", fixing.session(), fixing.stored().number);
         patch::keep(&name, &fixing.patch(), &self.context.env)
@@ -275,7 +276,7 @@ impl Steps<'_> {
         self.tell(text)
     }
 
-    /// Says why there is no fix, and what to do next.
+    /// Reports why there is no fix, and the next steps.
     fn failed(&self, fixing: &Fixing, verdict: AttemptVerdict, reasons: &[String]) -> Result<ExitStatus> {
         let (session, ids) = (fixing.session(), ids(fixing));
         let why = reasons.first().map(|r| r.lines().next().unwrap_or_default().to_owned()).unwrap_or_default();
@@ -319,7 +320,7 @@ fn ids(fixing: &Fixing) -> String {
     fixing.findings().0.iter().map(|f| f.id.clone()).collect::<Vec<_>>().join(", ")
 }
 
-/// Says which findings are fixed, and why these.
+/// Lists the findings to fix, and how they were selected.
 fn introduction(fixing: &Fixing) -> String {
     let (findings, chosen) = fixing.findings();
     let mut text = format!("review {}\n", fixing.session());
@@ -337,7 +338,7 @@ fn introduction(fixing: &Fixing) -> String {
     text
 }
 
-/// Returns the plan for people, with what it may not do.
+/// Returns the plan for the user, with the limits of the change.
 fn plan(fixing: &Fixing) -> String {
     let stored = fixing.stored();
     let backend = stored.plan.as_ref().map(|p| p.backend.as_str()).unwrap_or_default();
@@ -350,15 +351,15 @@ fn plan(fixing: &Fixing) -> String {
     text
 }
 
-/// Removes the line that shows the progress, which is drawn again below the next output.
+/// Removes the progress line, which is drawn again below the next output.
 fn clear_progress() {
     if std::io::stderr().is_terminal() {
-        // Without it the line stays in view, and nothing else.
+        // If this fails, the line stays visible, which is harmless.
         let _ = std::io::stderr().write_all(b"\r\x1b[2K");
     }
 }
 
-/// Returns foreign lines for a terminal.
+/// Returns untrusted lines for a terminal.
 fn shown(text: &str) -> String {
     Inert::lines(text).map(|line| format!("{line}\n")).collect()
 }

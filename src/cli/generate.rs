@@ -48,7 +48,7 @@ fn man_page(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> 
             continue;
         }
         let mut section = Vec::new();
-        // The options that every subcommand has stand once, above.
+        // The global options are listed once, in the main section.
         let own = sub.clone().mut_args(|a| if a.is_global_set() || a.get_id() == "help" { a.hide(true) } else { a });
         let man = clap_mangen::Man::new(own);
         man.render_synopsis_section(&mut section)?;
@@ -72,7 +72,7 @@ fn exit_section() -> String {
     format!(".SH \"EXIT STATUS\"\n{}", rows.concat())
 }
 
-/// Writes to stdout. A reader that has seen enough is no error.
+/// Writes to standard output. A closed pipe is not an error.
 fn print(text: &[u8]) -> Result<ExitStatus, Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text).and_then(|()| out.flush()) {

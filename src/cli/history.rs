@@ -115,12 +115,12 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     }
 }
 
-/// Asks for nothing but the place of the store.
+/// Creates a request that only locates the store.
 pub(super) fn request(context: &Context) -> ReviewRequest {
     ReviewRequest { config: context.global.config.clone(), ..ReviewRequest::new(Source::Auto, context.dir.clone()) }
 }
 
-/// Finds the store here, where there is one.
+/// Opens the store, if it exists.
 pub(super) fn store(context: &Context) -> Result<(Place, Option<Store>)> {
     rounds::open(&request(context), &context.env)
 }
@@ -159,7 +159,7 @@ fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {
                     "hint: `claude-reviewer history prune --damaged` removes damaged reviews and records their removal",
                 );
             }
-            // Nothing was asked for: that is not to say that nothing is there.
+            // A limit of 0 lists nothing, so do not print that there are no reviews.
             if limit == 0 {
                 return Ok(ExitStatus::Pass);
             }
@@ -181,17 +181,17 @@ fn show(context: &Context, name: &str, round: Option<u32>, format: Format) -> Re
     let (store, id, session) = find(context, name)?;
     let number = round.unwrap_or(u32::try_from(session.rounds.len()).unwrap_or(u32::MAX));
     let at = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
-    // Says which rounds there are.
+    // The error for an unknown round lists the existing ones.
     let change = store.change(&id, number)?;
     let Some(round) = session.rounds.get(at) else { return Err(unknown(id)) };
     if format == Format::Json {
-        // As it was stored: nothing is lost on the way.
+        // Print it as stored, without conversion.
         return write(|out| wire::write(&round.review.report, out));
     }
     let mut review = recall::review(&round.review.report, &change);
     review.source.label.clone_from(&session.request.label);
     review.record = Some(Record { text: change, left_out: round.review.change.left_out.clone() });
-    // Formats for forges take the words of tickets out, for which they have to be known.
+    // Formats for forges remove words of tickets, so the tickets must be known.
     let repo = Repo::find(&context.dir, &context.env)?;
     crate::context::recall(&mut review.context, &context.env, repo.as_ref().and_then(Repo::worktree));
     let style = style(context, &context.env);
@@ -259,6 +259,6 @@ pub(super) fn write(f: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<(
 }
 
 fn eprint(line: &str) {
-    // Nobody is left to tell when stderr is gone.
+    // A failure to write to standard error cannot be reported.
     let _ = std::io::stderr().write_all(format!("{}\n", Inert::new(line).guarded()).as_bytes());
 }

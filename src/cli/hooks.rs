@@ -1,4 +1,4 @@
-//! `install-hooks`: puts the review into git's hooks, or takes it out.
+//! `install-hooks`: installs the review in git's hooks, or removes it.
 
 use super::Context;
 use super::policy::Files;
@@ -32,8 +32,8 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Returns the hooks that the flags name. Without a flag: the hooks that can stop git, and the post-commit hook if the
-    /// policy uses it or all are removed.
+    /// Returns the hooks that the flags name. Without a flag: the hooks that can stop git, and the post-commit hook if
+    /// the policy uses it or all are removed.
     fn hooks(&self, post_commit: PostCommit) -> Vec<Hook> {
         let is_named = |h: &Hook| match h {
             Hook::PreCommit => self.pre_commit,
@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
     let hooks = args.hooks(post_commit);
     let outcomes = if args.uninstall {
         let mut outcomes = install::uninstall(&place, &hooks)?;
-        // Only who asks for it, or has it, hears of this hook.
+        // Do not mention this hook unless it is requested or installed.
         let is_other = |o: &Outcome| matches!(o, Outcome::Absent { hook } if hook.ends_with(Hook::PostCommit.name()));
         outcomes.retain(|o| args.post_commit || !is_other(o));
         outcomes
@@ -73,7 +73,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
     Ok(ExitStatus::Pass)
 }
 
-/// Returns what the policy says of the post-commit hook. A policy that cannot be read is the concern of a review.
+/// Returns the policy's setting for the post-commit hook. A review reports an unreadable policy.
 fn post_commit(context: &Context) -> PostCommit {
     let files = Files::find(context, None).and_then(|files| files.load(context));
     files.map_or(PostCommit::Off, |loaded| loaded.policy.hooks.post_commit)
@@ -92,7 +92,7 @@ fn place(repo: &Repo) -> Result<Place, Error> {
     Ok(Place { hooks: repo.hooks()?, worktree: worktree.to_owned(), common: repo.common_dir() })
 }
 
-/// Returns a path of this program that stays valid after an update: an entry of `PATH` that leads to it, which may be a
+/// Returns a path of this program that stays valid after an update: an entry of `PATH` that leads to it, possibly a
 /// link, or its own path.
 fn program(context: &Context) -> Result<PathBuf, Error> {
     let running =

@@ -14,7 +14,7 @@ use std::io::{BufRead as _, ErrorKind, IsTerminal as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The most tracked files whose names are read.
+/// Tracked files whose names are read, at most.
 const MAX_FILES: usize = 100_000;
 
 /// Arguments of `init`.
@@ -52,7 +52,7 @@ struct Job {
 }
 
 impl Job {
-    /// Returns true if something has the path of the file, even a broken link.
+    /// Returns true if there is any entry at the path, even a broken link.
     fn exists(&self, top: &Path) -> bool {
         top.join(self.path).symlink_metadata().is_ok()
     }

@@ -29,7 +29,7 @@ use std::path::Path;
 
 /// Maximum number of older open reviews in the menu.
 const MOST_OPEN: usize = 5;
-/// Stored reviews among which those are searched.
+/// Stored reviews that are searched for open ones, at most.
 const MOST_SEARCHED: usize = 30;
 
 /// Returns true if the menu can be shown.
@@ -96,7 +96,7 @@ fn pull(listed: Listed) -> Pull {
     Pull { number, title, author, is_draft, head, base }
 }
 
-/// Reads the state of the repository without the network. Unreadable parts are left out, with the reason.
+/// Reads the state of the repository without network access. Unreadable parts are omitted, with the reason.
 fn look(context: &Context) -> Surroundings {
     let folder = context.dir.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let mut out = Surroundings { folder, ..Surroundings::default() };
@@ -127,7 +127,7 @@ fn look(context: &Context) -> Surroundings {
     out
 }
 
-/// Returns the reviews after commits that are not done.
+/// Returns the state of the unfinished reviews after commits.
 fn background(queue: Queue) -> Background {
     let is_failure = |l: &Last| matches!(l.ending, Ending::Failed | Ending::TimedOut | Ending::Abandoned);
     let failed = queue.last.filter(is_failure).map(|l| {
@@ -141,10 +141,10 @@ fn background(queue: Queue) -> Background {
     }
 }
 
-/// Returns what has changed, and how the repository is set up.
+/// Returns the changes in the repository, and its setup.
 fn changes(repo: &Repo) -> Result<Repository> {
     let branch = repo.checked_out_branch()?;
-    // Without a default base there is nothing to compare a branch with.
+    // Without a default base, a branch cannot be compared.
     let head = repo.head()?;
     let ahead = head.and_then(|_| repo.branch(None, None).ok()).filter(|b| !b.commits.is_empty());
     let top = repo.worktree();
@@ -181,7 +181,7 @@ fn stored(context: &Context, repo: &Repo, found: &mut Repository) -> Result<()> 
     Ok(())
 }
 
-/// Returns the newest review with the decisions that hold.
+/// Returns the newest review with the decisions that apply to it.
 fn latest(context: &Context, repo: &Repo, place: &Place, store: &Store, newest: &Overview) -> Result<Option<Latest>> {
     let Some(id) = SessionId::parse(&newest.review_id) else { return Ok(None) };
     let session = store.session(&id)?;

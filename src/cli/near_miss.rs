@@ -1,4 +1,4 @@
-//! Finds the command that a user meant whose arguments the parser refused: `review --staged`, `review main..feature`.
+//! Suggests a command for arguments that the parser rejected: `review --staged`, `review main..feature`.
 
 pub(super) mod grammar;
 
@@ -26,7 +26,7 @@ const SUBCOMMANDS: &[&str] = &[
     "help",
 ];
 
-/// Commands of other programs of the field, and the command here.
+/// Commands of similar programs, and the equivalent command here.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("check", &["review"]),
     ("scan", &["review"]),
@@ -51,20 +51,20 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("completion", &["completions"]),
 ];
 
-/// What a flag stands for that users write for a source of `review`.
+/// The meaning of a flag that users write in place of a source of `review`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     /// The source itself.
     Source(&'static str),
     /// A source that has this flag.
     Untracked,
-    /// The value is the source's argument.
+    /// The value is the argument of the source.
     Argument(&'static str),
     /// The value is the base to compare with.
     Base,
 }
 
-/// Flags that users write for a source of `review`.
+/// Flags that users write in place of a source of `review`.
 const FLAGS: &[(&str, Meaning)] = &[
     ("--staged", Meaning::Source("staged")),
     ("--cached", Meaning::Source("staged")),
@@ -88,7 +88,7 @@ const FLAGS: &[(&str, Meaning)] = &[
     ("--mr", Meaning::Argument("pr")),
 ];
 
-/// Words that users write behind a subcommand, and the command here.
+/// Words that users write after a subcommand, and the correct command.
 const OF_SUBCOMMANDS: &[(&str, &str, &[&str])] = &[
     ("rules", "check", &["rules", "test"]),
     ("rules", "validate", &["rules", "test"]),
@@ -139,18 +139,18 @@ pub(super) trait Surroundings {
     fn is_branch(&self, name: &str) -> bool;
 }
 
-/// What a user likely meant whose arguments the parser refused.
+/// The suggestions for arguments that the parser rejected.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Meant {
     /// Commands that can be pasted into a shell, best first.
     pub(super) commands: Vec<String>,
-    /// If there are none: the commands that have the refused option.
+    /// If there are no commands: the commands that have the rejected option.
     pub(super) owners: Vec<String>,
 }
 
-/// Finds what the user likely meant.
+/// Finds suggestions for the arguments of a user.
 ///
-/// `args` are the arguments without the program's name, `refused` the one that the parser did not take.
+/// `args` are the arguments without the program's name, `refused` is the one that the parser rejected.
 pub(super) fn meant(grammar: &Grammar, args: &[String], refused: &str, around: &dyn Surroundings) -> Meant {
     let flag = refused.split('=').next().unwrap_or(refused);
     let is_flag = flag.starts_with('-') && flag != "-";
@@ -170,7 +170,7 @@ fn meaning(flag: &str) -> Option<Meaning> {
     FLAGS.iter().find(|(name, _)| *name == flag).map(|(_, meaning)| *meaning)
 }
 
-/// Returns how many arguments belong to a flag that no command has.
+/// Returns the number of arguments that belong to a flag that no command has.
 fn foreign(flag: &str) -> Values {
     match meaning(flag) {
         Some(Meaning::Argument(_) | Meaning::Base) => Values::One,
@@ -178,14 +178,14 @@ fn foreign(flag: &str) -> Values {
     }
 }
 
-/// A command line, by what its parts are for.
+/// A command line, split by the role of its parts.
 struct Request {
-    /// Options that stand before the command.
+    /// Options before the command.
     globals: Vec<String>,
     words: Vec<String>,
     /// Flags for a source, with their values.
     flags: Vec<(String, Option<String>)>,
-    /// The other options, as they were written.
+    /// The other options, as written.
     options: Vec<(String, Vec<String>)>,
 }
 
@@ -217,7 +217,7 @@ impl Request {
             [command] if SUBCOMMANDS.contains(&command) => Vec::new(),
             [source, ref rest @ ..] if SOURCES.contains(&source) => self.of_named(grammar, source, rest, around),
             [command, ref rest @ ..] => match COMMANDS.iter().find(|(name, _)| *name == command) {
-                // `check src/a.txt` and `diff main..feature` name what `review` would refuse, too.
+                // `check src/a.txt` and `diff main..feature` have arguments that `review` would reject too.
                 Some((_, ["review"])) => match rest {
                     [] if self.flags.is_empty() => vec![self.line(&["review"], &[])],
                     [source, rest @ ..] if is_source(source) => self.of_named(grammar, source, rest, around),
@@ -229,13 +229,13 @@ impl Request {
         }
     }
 
-    /// Returns true if the source has every flag that was written.
+    /// Returns true if the source has all the given flags.
     fn flags_fit(&self, grammar: &Grammar, source: &str) -> bool {
         self.flags.iter().all(|(flag, _)| grammar.has(&format!("review {source}"), flag))
     }
 
-    /// A source with its arguments, and behind them what it does not take: paths limit the review, other flags stand
-    /// for another source.
+    /// Returns commands for a source with its arguments and the words after them: paths limit the review, other flags
+    /// select another source.
     fn of_named(&self, grammar: &Grammar, source: &str, rest: &[&str], around: &dyn Surroundings) -> Vec<String> {
         let own = match source {
             "commit" | "pr" | "patch" | "branch" => 1,
@@ -259,7 +259,7 @@ impl Request {
         vec![self.line(&words, &kept)]
     }
 
-    /// Returns the sources that the flags and words stand for, best first.
+    /// Returns the sources that the flags and words mean, best first.
     fn sources(&self, words: &[&str], around: &dyn Surroundings) -> Vec<Vec<String>> {
         let mut bases = Vec::new();
         let mut named: Vec<(&str, Option<&str>)> = Vec::new();
@@ -330,7 +330,7 @@ fn source(words: &[&[&str]], globs: &[String]) -> Vec<String> {
     words.iter().flat_map(|w| w.iter()).map(|w| (*w).to_owned()).chain(globs.iter().cloned()).collect()
 }
 
-/// Returns what words mean that stand where `review` expects a source.
+/// Returns the meaning of words in the position of a source of `review`.
 fn of_words(words: &[&str], around: &dyn Surroundings) -> Vec<Vec<String>> {
     match words {
         [] => Vec::new(),
@@ -351,7 +351,7 @@ fn of_words(words: &[&str], around: &dyn Surroundings) -> Vec<Vec<String>> {
     }
 }
 
-/// Returns what a word means that stands where `review` expects a source.
+/// Returns the meaning of a word in the position of a source of `review`.
 fn of_word(word: &str, around: &dyn Surroundings) -> Vec<Vec<String>> {
     let path = Path::new(word);
     let is_patch = path.extension().is_some_and(|e| e == "patch" || e == "diff");
@@ -391,7 +391,7 @@ fn of_pull(word: &str) -> Option<&str> {
     }
 }
 
-/// Returns the review of a branch that a range of two names stands for; an end without a name is HEAD.
+/// Returns the review of a branch for a range of two names; an empty end means HEAD.
 fn branch(base: &str, head: &str) -> Vec<String> {
     let base = if base.is_empty() { "HEAD" } else { base };
     match head {
@@ -400,8 +400,8 @@ fn branch(base: &str, head: &str) -> Vec<String> {
     }
 }
 
-/// Returns the option that limits a review to files and directories; empty without paths, `None` if a word is neither or
-/// has no pattern that names it alone.
+/// Returns the option that limits a review to files and directories; empty without paths, `None` if a word is
+/// neither, or if no pattern matches it alone.
 fn globs(paths: &[&str], around: &dyn Surroundings) -> Option<Vec<String>> {
     let globs: Option<Vec<String>> = paths.iter().map(|path| glob(path, around)).collect();
     let option = (!paths.is_empty()).then(|| "--files".to_owned());
@@ -464,7 +464,7 @@ mod tests {
         found
     }
 
-    /// Checks lines and the commands that stand for them, both without the program's name.
+    /// Checks lines and their suggested commands, both without the program's name.
     fn check(cases: &[(&str, &[&str])]) {
         for (line, expected) in cases {
             let words = line.split(' ').filter(|w| *w != "review").map(|a| a.replace('_', " "));
@@ -502,7 +502,7 @@ mod tests {
             ("review staged --untracked", &["review unstaged --untracked"]),
             ("review --staged src/a.txt", &["review staged --files src/a.txt"]),
             ("review --diff x.diff", &["review patch x.diff"]),
-            // The value is missing, or two sources are named.
+            // The value is missing, or there are two sources.
             ("review --commit", &[]),
             ("review --staged --commit HEAD", &[]),
             ("review --base main --commit HEAD", &[]),
@@ -542,7 +542,7 @@ mod tests {
             ("review https://git.example/x/pull/3", &["review pr https://git.example/x/pull/3"]),
             ("review stagd", &[]),
             ("review staged main", &[]),
-            // Directories that no pattern of this directory names.
+            // Directories that no pattern relative to this directory can name.
             ("review ..", &[]),
             ("review /elsewhere", &[]),
             ("review src/../lib", &[]),

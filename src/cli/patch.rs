@@ -1,4 +1,4 @@
-//! Patch files: written for the user, and never over another file.
+//! Writes patch files for the user; never replaces a file.
 
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -7,13 +7,13 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Names that are tried before a patch is not kept.
+/// File names that are tried before a patch is given up.
 const MOST_NAMES: u32 = 1000;
 
-/// Checks that a patch file can be made. `command`: what the hint names, without its option `--patch`.
+/// Checks that a patch file can be created. `command` is the command for the hint, without its option `--patch`.
 ///
 /// # Errors
-/// Usage: something is at the path, or its folder is missing or cannot be written to.
+/// Usage: the path exists, or its folder is missing or not writable.
 pub(super) fn check(file: &Path, command: &str) -> Result<()> {
     if file.symlink_metadata().is_ok() {
         return Err(exists(file, command));
@@ -23,7 +23,7 @@ pub(super) fn check(file: &Path, command: &str) -> Result<()> {
         return Err(Error::usage(format!("cannot write {}: its folder does not exist", file.display()))
             .hint(format!("make the folder: mkdir -p {}", quoted(folder))));
     }
-    // Permissions do not say whether a file can be made, such as on a file system that is read-only.
+    // Permissions do not determine whether a file can be created, for example on a read-only file system.
     match tempfile::Builder::new().prefix(".claude-reviewer-").tempfile_in(folder) {
         Ok(_) => Ok(()),
         Err(e) => {
@@ -33,10 +33,10 @@ pub(super) fn check(file: &Path, command: &str) -> Result<()> {
     }
 }
 
-/// Writes a new patch file. A link at the path counts as a file, wherever it leads.
+/// Writes a new patch file. A link at the path counts as a file, even a broken one.
 ///
 /// # Errors
-/// Usage: something is at the path. Incomplete: it cannot be written.
+/// Usage: the path exists. Incomplete: the file cannot be written.
 pub(super) fn write(file: &Path, patch: &[u8], command: &str) -> Result<()> {
     let failed = |e: std::io::Error| match e.kind() {
         ErrorKind::AlreadyExists => exists(file, command),
@@ -46,7 +46,7 @@ pub(super) fn write(file: &Path, patch: &[u8], command: &str) -> Result<()> {
     new.write_all(patch).map_err(failed)
 }
 
-/// Keeps a patch in the cache of the user, where only the user can read it, and returns its path. `None`: it cannot be kept.
+/// Saves a patch in the user's cache, readable only for the user, and returns its path; `None` if it cannot be saved.
 pub(super) fn keep(name: &str, patch: &[u8], env: &Env) -> Option<PathBuf> {
     let folder = env.cache_home()?.join("claude-reviewer");
     std::fs::create_dir_all(&folder).ok()?;
@@ -77,7 +77,7 @@ fn exists(file: &Path, command: &str) -> Error {
     free.into_iter().fold(error, |error, hint| error.hint(format!("choose another name: {hint}")))
 }
 
-/// Returns a path beside a file at which nothing is.
+/// Returns an unused path in the same folder as a file.
 fn free(file: &Path) -> Option<PathBuf> {
     let stem = file.file_stem()?.to_str()?;
     let end = file.extension().and_then(|e| e.to_str()).map(|e| format!(".{e}")).unwrap_or_default();

@@ -311,7 +311,7 @@ fn no_home() -> Error {
     Error::usage("no configuration folder found").hint("set HOME or XDG_CONFIG_HOME")
 }
 
-/// Returns foreign text as one line.
+/// Returns untrusted text as one line.
 fn line(text: &str) -> String {
     format!("{}\n", Inert::new(text))
 }

@@ -75,7 +75,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     Ok(signals::ended(&stop).unwrap_or_else(|| ended(context, said, &posted.failed)))
 }
 
-/// Returns a note about texts that are not posted, because they could have words of tickets.
+/// Returns a note about texts that are not posted, because they may contain words of tickets.
 fn withheld(review: &Review) -> Option<String> {
     let tickets = crate::report::unknown_tickets(review);
     let has_texts = review.findings.iter().any(|f| matches!(f.origin(), Origin::Backend(_)));
@@ -103,7 +103,7 @@ fn ended(context: &Context, mut said: Vec<String>, failed: &[String]) -> ExitSta
 struct Stored {
     session: Session,
     pull: PullName,
-    /// Of the last round.
+    /// The change of the last round.
     change: Vec<u8>,
 }
 
@@ -137,7 +137,7 @@ impl Stored {
         Ok(Self { session, pull, change })
     }
 
-    /// Returns the review of the last round, and what of it is published.
+    /// Returns the review of the last round, and the selection of findings to publish.
     fn selected(&self, context: &Context, args: &Args) -> Result<(Review, Selection)> {
         let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
         let repo = Repo::open(&context.dir, &context.env)?;
@@ -146,7 +146,7 @@ impl Stored {
         let last = last.ok_or_else(|| Error::usage("the review has no round").hint(again.clone()))?;
         let mut review = recall::review(&last.report, &self.change);
         review.source.label.clone_from(&self.session.request.label);
-        // Words of tickets are taken out of the texts, for which they have to be known.
+        // Words of tickets are removed from the texts, so the tickets must be known.
         crate::context::recall(&mut review.context, &context.env, repo.worktree());
         review.record = Some(Record { text: self.change.clone(), left_out: last.change.left_out.clone() });
         let selection = Selection::of_review(&review, last.since.as_ref(), &rules);

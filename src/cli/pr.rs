@@ -22,7 +22,7 @@ use crate::wire::pulls::{PULLS_VERSION, Pull, Pulls};
 use crate::wire::stored::PullName;
 use std::io::Write as _;
 
-/// Bytes of what the author says that a model is shown.
+/// Bytes of the author's description in a prompt, at most.
 const MOST_OF_A_BRIEF: usize = 24 << 10;
 
 /// Pull requests of the forge that a remote is from.
@@ -65,15 +65,15 @@ pub(super) enum Part {
     Status,
 }
 
-/// A pull request that was found.
+/// A pull request at a forge.
 pub(super) struct Found {
     forge: Forge,
     pull: PullRequest,
-    /// A remote's name, or an address.
+    /// Name of a remote, or an address.
     remote: String,
 }
 
-/// What the command line has of forges.
+/// The forges that the command line can reach.
 struct Desk<'a> {
     context: &'a Context,
     repo: Repo,
@@ -134,7 +134,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
 /// Returns the numbers of the pull requests of a project whose reviews are stored here, with the newest review of each.
 fn stored(context: &Context, site: &Site) -> Vec<(u64, String)> {
     const MOST: usize = 300;
-    // A list of pull requests needs no store.
+    // The list of pull requests works without a store.
     let Ok((_, Some(store))) = super::history::store(context) else { return Vec::new() };
     let sessions = store.list(MOST).map(|list| list.sessions).unwrap_or_default();
     let (forge, project) = (site.host.name(), site.project.to_string());
@@ -160,10 +160,10 @@ fn listed(p: &Listed, stored: &[(u64, String)]) -> String {
     text
 }
 
-/// Lists the newest open pull requests of the forge that a remote is from. True: there are more.
+/// Lists the newest open pull requests at the forge of a remote. The flag is true if there are more.
 ///
 /// # Errors
-/// Those of [`find`].
+/// Errors of [`find`].
 pub(super) fn open_pulls(context: &Context, remote: Option<&str>, stop: &Stop) -> Result<(Forge, Vec<Listed>, bool)> {
     let desk = Desk::open(context)?;
     let hosts = desk.hosts()?;
@@ -173,11 +173,11 @@ pub(super) fn open_pulls(context: &Context, remote: Option<&str>, stop: &Stop) -
     Ok((forge, pulls, more))
 }
 
-/// Finds the pull request that is to be reviewed.
+/// Finds the pull request to review.
 ///
 /// # Errors
 ///
-/// Usage: no forge is known that it could be from. Those of [`Forge::read`].
+/// Usage: no known forge can have it. Errors of [`Forge::read`].
 pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &Stop) -> Result<Found> {
     let desk = Desk::open(context)?;
     let hosts = desk.hosts()?;
@@ -204,12 +204,12 @@ pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &S
     Ok(Found { forge, pull, remote })
 }
 
-/// Finds the pull request that a job of CI is about, to publish to; `None`: it is about none.
+/// Finds the pull request of a CI job, to publish to; `None` if the job has none.
 ///
 /// # Errors
 ///
-/// Those of [`find`], and an event that cannot be read; usage, where the request goes to another branch by now, so that
-/// what was reviewed is not it.
+/// Errors of [`find`]. The event cannot be read. Usage: the target branch of the request has changed, so the review
+/// does not apply to it.
 pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<Found>> {
     let Some(Event { number: Some(number), target, .. }) = ci::detect(&context.env)? else { return Ok(None) };
     let found = find(context, &number.to_string(), None, stop)?;
@@ -223,12 +223,12 @@ pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<Found>> 
     }
 }
 
-/// Finds the pull request of a fork that a workflow ran for, where this one follows it: GitHub's event does not name it.
-/// `None`: the job is about something else, or the event says its number.
+/// Finds the pull request of a fork whose workflow triggered this one: GitHub's event does not name it. `None` if the
+/// job has another trigger, or if the event has the number.
 ///
 /// # Errors
 ///
-/// Those of [`find`]; usage, where no open request has the commit for its head.
+/// Errors of [`find`]. Usage: no open request has the commit as its head.
 pub(super) fn of_fork(context: &Context, stop: &Stop) -> Result<Option<Found>> {
     if !context.env.is_ci() {
         return Ok(None);
@@ -261,7 +261,7 @@ impl Desk<'_> {
         let overrides = Overrides::default();
         let sources = Sources {
             user: files.user.as_ref(),
-            // In a pipeline the file lies in the change, which has no say in where anything is sent.
+            // In a pipeline, the file is part of the change, which must not decide where data is sent.
             project: files.project.as_ref().filter(|_| !context.env.is_ci() || context.global.config.is_some()),
             env: &context.env,
             overrides: &overrides,
@@ -278,12 +278,12 @@ impl Desk<'_> {
         Hosts::of(&self.operator())
     }
 
-    /// Finds whose project a remote is.
+    /// Finds the project of a remote.
     fn site_of(&self, hosts: &Hosts, remote: &str) -> Option<Site> {
         self.repo.remote_urls(remote).iter().find_map(|url| hosts.site_of_remote(url))
     }
 
-    /// Finds the remote that is meant, and whose project it is: the one that was named, or `origin`, or the only one.
+    /// Selects the remote and its project: the named one, `origin`, or the only one.
     fn site(&self, hosts: &Hosts, named: Option<&str>) -> Result<(String, Site)> {
         let names = self.repo.remotes();
         let name = match (named, names.as_slice()) {
@@ -310,7 +310,7 @@ impl Desk<'_> {
         Ok((name, site))
     }
 
-    /// Returns the remote from which a project is fetched, or its address where no remote is of it.
+    /// Returns the remote of a project, or the project's address if no remote belongs to it.
     fn remote_of(&self, hosts: &Hosts, site: &Site) -> String {
         let names = self.repo.remotes();
         let is_of = |name: &&String| self.site_of(hosts, name).is_some_and(|s| s == *site);
@@ -321,7 +321,7 @@ impl Desk<'_> {
 /// Returns the forge that has the pull request of a stored review.
 ///
 /// # Errors
-/// Usage: no remote is of its project; what [`Forge::open`] refuses.
+/// Usage: no remote belongs to its project. Errors of [`Forge::open`].
 pub(super) fn forge_of(context: &Context, pull: &PullName) -> Result<Forge> {
     let desk = Desk::open(context)?;
     let hosts = desk.hosts()?;
@@ -338,7 +338,7 @@ pub(super) fn forge_of(context: &Context, pull: &PullName) -> Result<Forge> {
 /// Returns the host and the path of the project that a remote belongs to.
 ///
 /// # Errors
-/// As [`find`].
+/// Same as [`find`].
 pub(super) fn project_of(context: &Context, remote: Option<&str>) -> Result<(String, String)> {
     let desk = Desk::open(context)?;
     let (_, site) = desk.site(&desk.hosts()?, remote)?;
@@ -353,17 +353,17 @@ impl Found {
         PullName { forge, project, number: self.pull.number, base: self.pull.base.name.clone() }
     }
 
-    /// Returns what is reviewed: between the two ends that the forge names, of which this clone need have neither.
+    /// Returns the source of the review: the base and head that the forge names. The clone may lack both.
     pub(super) fn source(&self, env: &Env) -> Source {
         let pull = &self.pull;
         let own = self.forge.site();
-        // Where the forge keeps no reference of the head with the project, it is fetched from where it lies.
+        // If the forge has no reference for the head in the target project, the head is fetched from its own project.
         let elsewhere = pull.head.project.as_ref().filter(|p| pull.head_refs.is_empty() && **p != own.project);
         let remote = elsewhere.map_or_else(
             || self.remote.clone(),
             |project| Site { host: own.host.clone(), project: project.clone() }.clone_url(),
         );
-        // A remote that is configured has its own way to prove who asks.
+        // A configured remote has its own credentials.
         let credential = if remote.contains("://") { self.forge.credential() } else { None };
         let under = pull.head_refs.first().cloned().unwrap_or_else(|| format!("refs/heads/{}", pull.head.name));
         Source::Ends(Box::new(Ends {
@@ -385,7 +385,7 @@ impl Found {
         self.forge.heed(&self.pull, review, on_block, rules, stop);
     }
 
-    /// Returns the names in which tickets are looked for.
+    /// Returns the names and texts that are searched for tickets.
     pub(super) fn naming(&self) -> Naming {
         let pull = &self.pull;
         Naming {
@@ -397,8 +397,9 @@ impl Found {
         }
     }
 
-    /// Returns what the author says of the change: data for a model. Commit messages are read from the repository, and are in
-    /// no question about a part: a push would ask about every part again.
+    /// Returns the author's description of the change, as data for a model. Commit messages are read from the
+    /// repository. They are not part of the questions about code, because then each push would ask all questions
+    /// again.
     pub(super) fn brief(&self) -> String {
         let pull = &self.pull;
         let mut text = format!("Pull request #{}: {}\n", pull.number, pull.title);
@@ -410,12 +411,12 @@ impl Found {
     }
 }
 
-/// A review that is to be published.
+/// A review to publish.
 pub(super) struct Publication<'a> {
-    /// With the change as text.
+    /// The review, with the change as text.
     pub(super) review: &'a Review,
     pub(super) parts: &'a [Part],
-    /// The whole change was reviewed, and not some files of it.
+    /// True if the whole change was reviewed, not a selection of files.
     pub(super) whole: bool,
     pub(super) selection: &'a Selection,
     /// As in [`Order`].
@@ -423,7 +424,7 @@ pub(super) struct Publication<'a> {
 }
 
 impl Publication<'_> {
-    /// Publishes it, and returns what to say of that; and why not all of it was published.
+    /// Publishes the review. Returns the messages about it, and the error if a part was not published.
     pub(super) fn on(&self, found: &Found, stop: &Stop) -> (Vec<String>, Option<String>) {
         let done = self.order(&found.pull.base.name, |order| found.forge.publish(found.pull.number, order, stop));
         match done {
@@ -437,7 +438,7 @@ impl Publication<'_> {
         }
     }
 
-    /// Returns a note about findings that are not published because nobody decided on them.
+    /// Returns a note about findings that are not published because they have no decision.
     pub(super) fn left_out(&self) -> Option<String> {
         let pending = self.review.findings.iter().filter(|f| self.selection.is_pending(f)).count();
         let findings =
@@ -446,10 +447,10 @@ impl Publication<'_> {
         (pending > 0).then(|| format!("note: {count}{findings} not posted: accept what is right, or pass --all"))
     }
 
-    /// Gives the order to publish it to a pull request that goes to a branch.
+    /// Builds the order to publish to a pull request with this target branch, and passes it to `give`.
     ///
     /// # Errors
-    /// Incomplete: the change was not recorded. Those of `give`.
+    /// Incomplete: the change was not recorded. Errors of `give`.
     pub(super) fn order<T>(&self, base: &str, give: impl FnOnce(&Order<'_>) -> Result<T>) -> Result<T> {
         let lines = self.review.record.as_ref().map(|r| Lines::of(r).and(&self.review.unrecorded));
         let lines = lines.ok_or_else(|| Error::incomplete("the change was not recorded"))?;
@@ -461,7 +462,7 @@ impl Publication<'_> {
     }
 }
 
-/// Says what was published.
+/// Reports what was published.
 pub(super) fn said(posted: &Posted) -> Vec<String> {
     let counts = [(posted.new, "new"), (posted.changed, "changed"), (posted.ended, "resolved")];
     let mut did: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();

@@ -1,4 +1,4 @@
-//! `review`: flags in, a request built, reports out.
+//! `review`: builds a request from flags, and prints reports.
 
 mod args;
 mod event;
@@ -28,7 +28,7 @@ use args::{DepthArg, OnIncompleteArg, Options, SourceArg};
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Whether a receipt replaces model requests.
+/// Use of receipts in place of model requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     /// No receipt is read.
@@ -78,7 +78,7 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
     refuse_forges_offline(args)?;
     let pull = match &args.source {
         Some(SourceArg::Pr { pull, remote }) => Some(pr::find(context, pull, remote.as_deref(), stop)?),
-        // What is published must have been reviewed against the base of what it is published to.
+        // A review that is published must use the base of the pull request that it is published to.
         None | Some(SourceArg::Branch { head: None, base: None }) if !o.post.is_empty() => pr::of_fork(context, stop)?,
         _ => None,
     };
@@ -143,11 +143,12 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
         print_summary(context, o, &done.review);
         Ok(done.review.exit)
     };
-    // Rules alone hear no signals: those end the process at once, and listening costs as much as a file.
+    // Without models, there is no handler: a signal ends the process at once, and a handler costs as much as scanning
+    // a file.
     if is_heard { signals::heard(stop, rest) } else { rest() }
 }
 
-/// Does what shows its progress, and clears that away.
+/// Runs work that shows progress, and removes the progress line.
 pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&World<'_>) -> T) -> T {
     let progress = progress::of(&context.env, context.global.quiet);
     let now = jiff::Timestamp::now();
@@ -162,7 +163,7 @@ pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&Wor
     })
 }
 
-/// Refuses to ask a forge where no socket may be opened.
+/// Rejects a source that needs a forge if `--offline` is given.
 fn refuse_forges_offline(args: &Args) -> Result<()> {
     let what = match &args.source {
         _ if !args.options.offline => return Ok(()),
@@ -173,7 +174,7 @@ fn refuse_forges_offline(args: &Args) -> Result<()> {
     Err(Error::usage(format!("--offline opens no socket, and {what}")).hint("leave one of them out"))
 }
 
-/// Signs a receipt, and says where it is or why there is none.
+/// Signs a receipt, and reports its path or why there is none.
 fn sign(context: &Context, asked: &ReviewRequest, done: &mut Done, stop: &Stop) {
     match receipt::issue(&done.review, asked, &context.env, stop) {
         Ok(Issued::Signed { key, apart }) => {
@@ -214,7 +215,7 @@ fn tell(context: &Context, done: &Done) {
     }
 }
 
-/// Reads the responses to the findings of the previous round.
+/// Reads the response to the findings of the previous round.
 fn response(context: &Context, file: &Path) -> Result<Given> {
     let name = file.display();
     let mut bytes = Vec::new();
@@ -319,7 +320,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         brief: Brief { summary: o.summary.clone().or(by_author), documents: o.doc.clone(), naming, ..Brief::default() },
         cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
-        // The HTML page shows the change, and a receipt covers it.
+        // The HTML page contains the change, and a receipt covers it.
         record: o.receipt || o.report.iter().map(|(format, _)| format).chain([&o.format]).any(|f| *f == Format::Html),
         hook,
         is_audit: false,
@@ -329,11 +330,11 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
     })
 }
 
-/// Returns what `review staged` and a pre-commit hook review: the index, and in a CI job in which nothing is staged,
-/// where `pre-commit run --all-files` would pass without a review, the change of the event.
+/// Returns the source of `review staged` and of a pre-commit hook: the index. In a CI job with an empty index, it is
+/// the change of the event, because `pre-commit run --all-files` would pass without a review.
 ///
 /// # Errors
-/// Usage: such a job, and nothing names the change. Those of opening a repository.
+/// Usage: the event of such a job does not name a change. Errors of opening a repository.
 fn staged(
     context: &Context,
     named: &mut impl FnMut(Option<&str>, Option<&str>, Source) -> Result<Source>,
@@ -404,9 +405,9 @@ fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Prints the line that ends a review on standard error. On a terminal the report has said the same in words, so the
-/// line for scripts is left out there unless the review failed or `-v` asks for it; a hook that lets a commit pass
-/// prints the verdict instead, because it printed no report.
+/// Prints the last line of a review on standard error. On a terminal the report has the same information, so this
+/// line for scripts is omitted there unless the review failed or `-v` is given. A hook that lets a commit pass prints
+/// the verdict instead, because it printed no report.
 fn print_summary(context: &Context, o: &Options, review: &Review) {
     let passed = review.exit == ExitStatus::Pass;
     if passed && context.global.quiet {
@@ -422,6 +423,6 @@ fn print_summary(context: &Context, o: &Options, review: &Review) {
 fn eprint_line(line: &str) {
     let mut bytes = line.as_bytes().to_vec();
     bytes.push(b'\n');
-    // Nobody is left to tell when stderr is gone.
+    // A failure to write to standard error cannot be reported.
     let _ = std::io::stderr().write_all(&bytes);
 }

@@ -212,7 +212,7 @@ fn table(rules: &[Description<'_>]) -> String {
 }
 
 fn explain(context: &Context, id: &str, format: ExplainFormat) -> Result<String> {
-    // A broken policy or rule file must not hide the explanation of a built-in rule.
+    // A malformed policy or rule file must not hide the explanation of a built-in rule.
     let built_in = built_in()?;
     let rules = if built_in.describe(id).is_some() { built_in } else { active(context)? };
     let d = rules.describe(id).ok_or_else(|| rules.not_found(id))?;

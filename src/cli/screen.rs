@@ -1,6 +1,6 @@
-//! The terminal of a full-screen command: raw mode, the alternate screen, keys and signals; and its way back.
+//! The terminal of a full-screen command: raw mode, the alternate screen, keys and signals, and their restoration.
 //!
-//! Whatever ends the command, the terminal is as it was before: at its end, after a panic, Ctrl-C, `SIGTERM`, `SIGHUP`,
+//! However the command ends, the terminal is restored: at a normal end, after a panic, Ctrl-C, `SIGTERM`, `SIGHUP`,
 //! Ctrl-Z and `SIGTSTP`, and while another program has the terminal.
 
 mod events;
@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// True while the terminal is in raw mode and shows the alternate screen.
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
-/// Size of a terminal that does not report one.
+/// Default size for a terminal that does not report one.
 const USUAL: Size = Size { width: 80, height: 24 };
 
 /// A terminal that shows the alternate screen.
@@ -45,7 +45,7 @@ pub(super) struct Screen {
     /// Content of the terminal; `None`: unknown.
     shown: Option<Buffer>,
     pub(super) theme: Theme,
-    /// Variables and folder for programs that get the terminal.
+    /// Environment and folder of programs that get the terminal.
     env: Vec<(OsString, OsString)>,
     program: PathBuf,
     dir: PathBuf,
@@ -57,20 +57,21 @@ pub(super) struct Screen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Signal(Signal),
-    /// The terminal is gone.
+    /// The terminal is closed.
     Closed,
 }
 
-/// Returns true if a full-screen command can run: a person sits at a terminal that can place text.
+/// Returns true if a full-screen command can run: standard input and output are a terminal that supports cursor
+/// movement.
 pub(super) fn is_possible(env: &Env) -> bool {
     let is_capable = env.var("TERM").is_some_and(|term| term != "dumb");
     is_capable && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Does work on the alternate screen. Afterwards the terminal is as it was before.
+/// Runs work on the alternate screen. Afterwards the terminal is restored.
 ///
 /// # Errors
-/// Errors of the work; incomplete: the terminal cannot be set up, or the work panicked.
+/// Errors of the work. Incomplete: the terminal cannot be set up, or the work panicked.
 pub(super) fn with<T>(context: &Context, work: impl FnOnce(&mut Screen) -> Result<T>) -> Result<T> {
     let mut screen = Screen::new(context)?;
     guarded(restore, || {
@@ -79,8 +80,8 @@ pub(super) fn with<T>(context: &Context, work: impl FnOnce(&mut Screen) -> Resul
     })
 }
 
-/// Does work and restores the terminal after it, also if it panics: before the message of the panic is printed, which is
-/// for the normal screen.
+/// Runs work and then restores the terminal, also after a panic: before the panic message is printed, which belongs
+/// on the normal screen.
 fn guarded<T>(restore: impl Fn() + Clone + Send + Sync + 'static, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let before: Arc<dyn Fn(&PanicHookInfo<'_>) + Send + Sync> = Arc::from(take_hook());
     let (during, give_back) = (Arc::clone(&before), restore.clone());
@@ -97,11 +98,11 @@ fn guarded<T>(restore: impl Fn() + Clone + Send + Sync + 'static, work: impl FnO
     })
 }
 
-/// Gives the terminal back. Has no effect if it was given back already.
+/// Restores the terminal. Has no effect if it is restored already.
 fn restore() {
     if IS_OPEN.swap(false, Ordering::SeqCst) {
         let mut out = std::io::stdout();
-        // A terminal that is gone needs no restoring.
+        // A closed terminal needs no restoration.
         let _ = execute!(out, DisableBracketedPaste, ResetColor, Show, LeaveAlternateScreen);
         let _ = disable_raw_mode();
     }
@@ -138,7 +139,7 @@ impl Screen {
         })
     }
 
-    /// Takes the terminal.
+    /// Puts the terminal into raw mode and shows the alternate screen.
     fn enter(&mut self) -> Result<()> {
         self.events.listen().map_err(|e| failed(&e))?;
         IS_OPEN.store(true, Ordering::SeqCst);
@@ -157,12 +158,12 @@ impl Screen {
         }
     }
 
-    /// Forgets what the terminal shows, so that all of it is drawn again.
+    /// Discards the known content of the terminal, so that all of it is drawn again.
     pub(super) fn forget(&mut self) {
         self.shown = None;
     }
 
-    /// Shows a buffer. Only cells that changed are sent. A terminal that is gone is noticed by [`Self::next`].
+    /// Shows a buffer. Sends only cells that changed. [`Self::next`] reports a closed terminal.
     pub(super) fn show(&mut self, next: Buffer) {
         let is_same_size = self.shown.as_ref().is_some_and(|b| b.area == next.area);
         let before = match self.shown.take().filter(|_| is_same_size) {
@@ -229,7 +230,7 @@ impl Screen {
         Ok(end)
     }
 
-    /// Does work on the normal screen that prints and can be interrupted. Ctrl-C ends the work, not the program.
+    /// Runs work on the normal screen that prints and can be interrupted. Ctrl-C ends the work, not the program.
     ///
     /// # Errors
     /// Incomplete: the terminal cannot be used.

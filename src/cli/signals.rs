@@ -1,4 +1,4 @@
-//! Signals while a command works: the first one ends the work, and nothing outlives it for long.
+//! Signals while a command works: the first one stops the work, and after a short time the process ends in any case.
 
 use crate::error::ExitStatus;
 use crate::stop::{Signal, Stop};
@@ -7,14 +7,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-/// How long work that was told to end may take for that. What does not hear of it (a pipe that nobody reads) ends with
-/// the process.
+/// Time that stopped work has to end. Work that cannot be stopped, such as a blocked write to a pipe, ends with the
+/// process.
 const GRACE: Duration = Duration::from_secs(5);
-/// Within this time a second signal is the same word twice: `timeout` tells a process and then its group.
+/// A second signal within this time is ignored as a duplicate: `timeout` signals a process and then its group.
 const ECHO: Duration = Duration::from_secs(1);
 
-/// Does work from whose beginning to whose end signals are heard: once anybody has listened, as whoever asks a model or
-/// fetches does, they never end the process by themselves again.
+/// Runs work with signal handlers for all of its duration: once tokio has installed a handler, as code that asks a
+/// model or fetches does, a signal never ends the process by default again.
 pub(super) fn heard<T>(stop: &Stop, work: impl FnOnce() -> T) -> T {
     std::thread::scope(|s| {
         let (over, ended) = oneshot::channel::<()>();
@@ -25,7 +25,7 @@ pub(super) fn heard<T>(stop: &Stop, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Returns how a program exits that a signal has ended; `None`: there was none.
+/// Returns the exit code for a run that a signal ended; `None` without a signal.
 pub(super) fn ended(stop: &Stop) -> Option<ExitStatus> {
     stop.signal().map(|signal| match signal {
         Signal::Interrupt => ExitStatus::Interrupted,
@@ -33,7 +33,7 @@ pub(super) fn ended(stop: &Stop) -> Option<ExitStatus> {
     })
 }
 
-/// Where signals cannot be heard, they do what they do without anybody listening: they end the process.
+/// If the handlers cannot be installed, signals keep their default action and end the process.
 fn listen(stop: &Stop, mut over: oneshot::Receiver<()>) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
     runtime.block_on(async {
@@ -67,7 +67,8 @@ fn listen(stop: &Stop, mut over: oneshot::Receiver<()>) {
     });
 }
 
-/// Ends the process. Files appear as a whole or not at all, so nothing is left half written; private copies are removed.
+/// Ends the process. Files are written completely or not at all, so no file is left half written; private copies are
+/// removed.
 #[expect(clippy::exit, clippy::disallowed_methods, reason = "what the work waits for does not hear of signals")]
 pub(super) fn leave(stop: &Stop) {
     crate::ai::desk::discard();

@@ -91,7 +91,7 @@ fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> Status {
     }
 }
 
-/// Writes a line for each fact. `started`: the commit whose review was started just now, and need not run yet.
+/// Returns one line for each fact. `started` is the commit whose review was just started, and may not run yet.
 fn human(status: &Status, policy: &Policy, done: &[String], started: Option<&str>) -> String {
     let mut lines: Vec<String> = done.to_vec();
     lines.push(format!("background reviews: {}", mode(status, policy)));
@@ -117,7 +117,7 @@ fn human(status: &Status, policy: &Policy, done: &[String], started: Option<&str
 fn mode(status: &Status, policy: &Policy) -> String {
     match policy.hooks.post_commit {
         PostCommit::Off => "off (hint: set [hooks] post_commit = \"background\" in your configuration)".to_owned(),
-        // A hook manager may run the review: then there are signs of it.
+        // A hook manager may run the review; the state of earlier reviews shows that.
         PostCommit::Background if !status.is_hook_installed && is_unused(status) => {
             "on, but no post-commit hook is installed here (hint: claude-reviewer install-hooks)".to_owned()
         }
@@ -128,7 +128,7 @@ fn mode(status: &Status, policy: &Policy) -> String {
     }
 }
 
-/// Returns true if no commit was ever queued here.
+/// Returns true if no commit was ever queued.
 fn is_unused(status: &Status) -> bool {
     status.running.is_none() && status.pending.is_none() && status.last.is_none()
 }
@@ -139,7 +139,7 @@ fn running(running: &Running) -> String {
     format!("running: commit {}, process {pid}, since {since}{stopping}", short(&order.commit))
 }
 
-/// `is_idle`: no review runs that would take it next.
+/// `is_idle` is true if no running review would take the commit next.
 fn pending(waiting: &Waiting, is_idle: bool) -> String {
     let Waiting { order, held } = waiting;
     let why = match (held, order.attempts) {

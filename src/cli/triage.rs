@@ -18,7 +18,7 @@ use crate::triage::{Item, Subject, view};
 use crate::wire::SourceKind;
 use std::path::{Component, Path};
 
-/// Sessions among which the newest of a pull request is searched.
+/// Sessions that are searched for the newest of a pull request, at most.
 const MOST_SESSIONS: usize = 1_000;
 /// Prefix of the label of a stored review of a pull request.
 const PULL: &str = "pull request #";
@@ -106,7 +106,7 @@ impl<'a> Desk<'a> {
         Ok(Self { context, id, opened: Opened::new(context, &id.to_string())? })
     }
 
-    /// Returns the review as triage shows it.
+    /// Returns the review in the form that triage shows.
     fn subject(&self) -> Result<Subject> {
         let Opened { session, store, .. } = &self.opened;
         let last = session.rounds.last().map(|r| &r.review);
@@ -122,13 +122,13 @@ impl<'a> Desk<'a> {
             round: last.round,
             verdict: last.verdict,
             items: list(&here, session)?.into_iter().map(item).collect(),
-            // A change that cannot be read shows the quotes of its findings.
+            // If the change cannot be read, triage shows the quotes of its findings.
             files: Record::read(&change).unwrap_or_default(),
             today: crate::review::today(here.now),
         })
     }
 
-    /// Reads keys and runs effects until the person leaves. Returns whether decisions were shared beside the exit code.
+    /// Handles keys and effects until the user leaves. Returns the exit code, and whether decisions were shared.
     fn work(&mut self, screen: &mut Screen, mut state: State) -> Result<(ExitStatus, bool)> {
         loop {
             screen.show(view::draw(&state, screen.theme));
@@ -154,7 +154,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Runs an effect, and returns its result.
+    /// Performs an effect, and returns its result.
     fn effect(&mut self, screen: &mut Screen, effect: Effect) -> Result<Next> {
         let done = match effect {
             Effect::Quit(leave) => return Ok(Next::Leave(screen::exit(leave))),
@@ -185,7 +185,7 @@ impl<'a> Desk<'a> {
     /// Reads the review again after another program had the terminal.
     fn again(&mut self, screen: &Screen) -> Next {
         let loaded = self.reload().unwrap_or_else(|e| Input::Notice(notice(&e)));
-        // The last one is taken first.
+        // Inputs are taken from the end.
         Next::Inputs(vec![loaded, Input::Resize(screen.size())])
     }
 
@@ -207,7 +207,8 @@ impl<'a> Desk<'a> {
         Ok(Input::Decided { decided: by_fingerprint(decided), before, shared })
     }
 
-    /// Returns the findings on which the shared file has another decision. A file with an error has none that holds.
+    /// Returns the findings on which the shared file has another decision. In a file with an error, no decision
+    /// counts.
     fn shared_otherwise(&self, decided: &[Decided], is_shared: bool) -> Vec<(String, Decision)> {
         if is_shared {
             return Vec::new();
@@ -230,7 +231,7 @@ impl<'a> Desk<'a> {
         Ok(Input::Loaded(Box::new(self.subject()?)))
     }
 
-    /// Returns the hint about a file that the worktree lacks.
+    /// Returns the hint about a file that is missing from the worktree.
     fn checkout(&self) -> String {
         let source = self.opened.session.rounds.last().map(|r| &r.review.report.source);
         let head = source.and_then(|s| ObjectId::from_hex(s.head.as_deref()?));
@@ -280,12 +281,12 @@ fn editor_notice(problem: String, hint: &str) -> Next {
 
 /// The result of an effect.
 enum Next {
-    /// The last one is taken first.
+    /// Inputs, taken from the end.
     Inputs(Vec<Input>),
     Leave(ExitStatus),
 }
 
-/// Returns the path of a file as the file system has it.
+/// Returns the path of a file in the form of the file system.
 fn relative(file: &str) -> std::path::PathBuf {
     let path = RepoPath::from(file);
     Path::new(&*String::from_utf8_lossy(path.as_bytes())).to_owned()

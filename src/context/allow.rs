@@ -1,7 +1,7 @@
 //! Decides which references may be read. Pure.
 //!
-//! The operator's token can often read more than the author of a change may see. A change must not choose what is read
-//! with it: without a list of projects, only those are read that the reviewed history of the base already names.
+//! The operator's token can often read more than the author of a change may see. The author must not choose what it
+//! reads: without a list of projects, only projects that the reviewed history of the base names are read.
 
 use super::reference::{Reference, Texts, references};
 use std::collections::BTreeSet;
@@ -9,28 +9,28 @@ use std::collections::BTreeSet;
 /// The projects whose tickets, pages and issues may be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// `[context] projects`; empty: not set.
+    /// Projects of `[context] projects`; empty if it is not set.
     listed: Vec<String>,
     /// Projects and spaces that commit messages of the base name, in upper case.
     of_base: BTreeSet<String>,
-    /// The operator's own pattern finds the keys, which are allowed without a list.
+    /// The operator's own pattern finds the keys, which are then allowed without a list.
     has_pattern: bool,
 }
 
 impl Allowed {
-    /// Allows what the operator lists.
+    /// Allows the projects that the operator lists.
     pub fn listed(projects: &[String]) -> Self {
         Self { listed: projects.to_vec(), ..Self::default() }
     }
 
-    /// Allows what the base names, in addition, if nothing is listed.
+    /// Also allows the projects of the base, if the operator lists none.
     #[must_use]
     pub fn with_base(mut self, projects: BTreeSet<String>) -> Self {
         self.of_base = projects;
         self
     }
 
-    /// Allows whatever the operator's pattern finds, if nothing is listed.
+    /// Allows all keys that the operator's pattern finds, if the operator lists no projects.
     #[must_use]
     pub fn with_pattern(mut self) -> Self {
         self.has_pattern = true;
@@ -55,12 +55,12 @@ impl Allowed {
         }
     }
 
-    /// Returns true if the project of a key is listed or named by the base.
+    /// Returns true if the project of a key is listed, or named in the base.
     pub(super) fn names_project(&self, key: &str) -> bool {
         project_of(key).is_some_and(|p| self.has(p))
     }
 
-    /// Returns why a reference may not be read; `None`: it may.
+    /// Returns why a reference must not be read; `None` if it may be read.
     pub fn refuses(&self, reference: &Reference) -> Option<String> {
         let hint = |what: &str| format!("{what} is not in [context] projects");
         match reference {
@@ -75,7 +75,7 @@ impl Allowed {
             Reference::Issue { project: Some(project), .. } => Some(hint(project)),
             Reference::Page { space: Some(space), .. } if self.has(space) => None,
             Reference::Page { space: Some(space), .. } => Some(self.unknown(&format!("space {space}"))),
-            // The answer names the space, and is checked.
+            // The answer names the space, which is checked then.
             Reference::Page { space: None, .. } => None,
         }
     }
@@ -87,12 +87,12 @@ impl Allowed {
         }
     }
 
-    /// Returns why the answer for a reference is not used: it is about another ticket or page, of a project that may not
-    /// be read. A ticket that was moved answers with its new key.
+    /// Returns why the answer for a reference is not used: it is about another ticket or page, in a project that must
+    /// not be read. The answer for a moved ticket has its new key.
     pub(super) fn refuses_answer(&self, reference: &Reference, key: &str, space: &str) -> Option<String> {
         match reference {
             Reference::Ticket(asked) if key.is_empty() || key.eq_ignore_ascii_case(asked) => None,
-            // Some servers answer with the number of a ticket, which says nothing about its project.
+            // Some servers answer with the number of a ticket, which does not reveal its project.
             Reference::Ticket(_) if key.bytes().all(|b| b.is_ascii_digit()) => None,
             Reference::Ticket(_) => {
                 self.refuses(&Reference::Ticket(key.to_owned())).map(|why| format!("the answer is about {key}: {why}"))
@@ -110,7 +110,7 @@ impl Allowed {
     }
 }
 
-/// Returns the project of a key: what stands in front of its last hyphen or underscore.
+/// Returns the project of a key: the part before its last hyphen or underscore.
 fn project_of(key: &str) -> Option<&str> {
     let (project, number) = key.rsplit_once(['-', '_'])?;
     (!project.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then_some(project)

@@ -1,4 +1,4 @@
-//! Reads what a change refers to, one reference after the other, within the limits of the policy.
+//! Reads the references of a change in order, within the limits of the policy.
 
 use super::keep::Keep;
 use super::server::{Failed, Server, Surroundings};
@@ -19,29 +19,29 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
-/// Bytes of the text of one item, and of all items.
+/// Bytes of the text of one item, and of all items, at most.
 const MAX_ITEM: usize = 16 << 10;
 const MAX_ALL: usize = 48 << 10;
-/// Bytes of a title.
+/// Bytes of a title, at most.
 const MAX_TITLE: usize = 200;
 
 /// The references to read, and the rules for it.
 #[derive(Debug)]
 pub struct Job<'a> {
     pub policy: &'a ContextPolicy,
-    /// Find secrets in what was read.
+    /// Rules that find secrets in the texts.
     pub rules: &'a RuleSet,
     pub env: &'a Env,
     /// The top of the repository under review.
     pub top: Option<&'a Path>,
     pub stop: &'a Stop,
     pub cache: CacheUse,
-    /// Seconds since 1970.
+    /// Time of the run in seconds since 1970.
     pub now: i64,
-    /// Best first.
+    /// References, best first.
     pub references: &'a [Reference],
     pub allowed: &'a Allowed,
-    /// The forge of the repository, where its issues may be read.
+    /// Tracker of the repository's forge, if its issues may be read.
     pub tracker: Option<&'a dyn Tracker>,
 }
 
@@ -49,13 +49,13 @@ pub struct Job<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
     pub items: Vec<Item>,
-    /// References that may be read and could not be. Escaped.
+    /// References that may be read, but could not be. Escaped.
     pub failed: Vec<String>,
-    /// References that were not read by intention: not allowed, beyond the limit. Escaped.
+    /// References that were not read on purpose: not allowed, or past the limit. Escaped.
     pub notes: Vec<String>,
 }
 
-/// Reads the references of a change. Blocks; must not be called from a runtime.
+/// Reads the references of a change. Blocking; must not be called from a runtime.
 pub fn gather(job: &Job<'_>) -> Gathered {
     let deadline = Instant::now() + job.policy.timeout;
     let around = Surroundings { env: job.env, top: job.top, deadline, stop: job.stop };
@@ -77,8 +77,8 @@ pub fn gather(job: &Job<'_>) -> Gathered {
     reading.end()
 }
 
-/// Gives the tickets of a stored review the texts that models were shown, as far as the user's cache still has them.
-/// `top`: the repository under review.
+/// Restores the texts of a stored review's tickets from the user's cache, if they are still there. `top` is the top
+/// of the reviewed repository.
 pub fn recall(items: &mut [Item], env: &Env, top: Option<&Path>) {
     if items.is_empty() {
         return;
@@ -93,12 +93,12 @@ struct Reading<'a> {
     job: &'a Job<'a>,
     deadline: Instant,
     keep: Keep,
-    /// How many calls are left.
+    /// Number of calls that are left.
     calls: Cell<u32>,
     servers: Vec<Server<'a>>,
-    /// Made for the first server that is started.
+    /// Created for the first server that starts.
     runtime: Option<(Runtime, LocalSet)>,
-    /// Bytes that items may still take.
+    /// Bytes that further items may take.
     room: usize,
     out: Gathered,
 }
@@ -112,7 +112,7 @@ enum Outcome {
     /// Not reported: no server can read it, or it is not a ticket.
     Nothing,
     Failed(String),
-    /// The limit of calls is reached.
+    /// The limit of calls was reached.
     Beyond,
 }
 
@@ -160,7 +160,7 @@ impl Reading<'_> {
         self.job.allowed.refuses(reference).is_none()
     }
 
-    /// Returns the name of the server to ask, for the cache; `None`: no server can read it.
+    /// Returns the name of the server for the cache; `None` if no server can read the reference.
     fn source_of(&self, reference: &Reference) -> Option<String> {
         match reads(reference) {
             Some(reads) => {
@@ -209,7 +209,7 @@ impl Reading<'_> {
         local.block_on(runtime, first_answer(servers, reads, value, calls))
     }
 
-    /// Makes an item of a ticket: redacted and cut.
+    /// Creates an item from a ticket: redacted and truncated.
     fn item(&self, name: &str, ticket: &Ticket, source: String) -> Item {
         let rules = self.job.rules;
         let mut text = redact::text(rules, ticket.text.as_bytes()).text;
@@ -233,7 +233,7 @@ impl Reading<'_> {
             let rest = item.text.len() - end;
             item.text.truncate(end);
             if end == 0 {
-                // An empty text is one that is not known.
+                // An empty text would mean that the text is unknown.
                 item.text.push_str("[not given]");
             }
             self.out
@@ -249,7 +249,7 @@ impl Reading<'_> {
         self.out.failed.push(format!("{} was not read: {}", Inert::new(name), Inert::new(why)));
     }
 
-    /// Ends the servers, and returns what was read.
+    /// Ends the servers, and returns the results.
     fn end(mut self) -> Gathered {
         if let Some((runtime, local)) = self.runtime.take() {
             local.block_on(&runtime, async {
@@ -290,7 +290,7 @@ async fn first_answer(servers: &mut [Server<'_>], reads: Reads, value: &str, cal
     why.map_or(Outcome::Nothing, Outcome::Failed)
 }
 
-/// Returns what a server must read for a reference; `None`: a forge reads it.
+/// Returns the kind of content that a server must read for a reference; `None` if a forge reads it.
 fn reads(reference: &Reference) -> Option<Reads> {
     match reference {
         Reference::Ticket(_) => Some(Reads::Tickets),
@@ -305,7 +305,7 @@ pub(super) fn digest(title: &str, text: &str) -> String {
     hex::encode(&digest)
 }
 
-/// Runs work that may start local tasks, on a runtime of its own.
+/// Runs work that may start local tasks, on its own runtime.
 pub(super) fn on_a_runtime<T>(work: impl Future<Output = T>) -> Result<T, String> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| format!("no server can be asked: {e}"))?;

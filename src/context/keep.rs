@@ -1,12 +1,13 @@
-//! Tickets that were read lately, in the user's cache: the same ticket is not read again within ten minutes, and a ticket whose
-//! version is unchanged keeps its text, so that the answers of models about it stay valid. Only redacted text is kept.
+//! Recently read tickets in the user's cache: a ticket is not read again within ten minutes, and a ticket with an
+//! unchanged version keeps its text, so that the cached answers of models about it stay valid. Only redacted text is
+//! stored.
 
 use super::Item;
 use crate::ai::ask::Nonce;
 use crate::ai::cache::{Cache, Kept, Key};
 use serde_json::{Value, json};
 
-/// Seconds for which an entry replaces a call.
+/// Seconds during which an entry replaces a call.
 const FRESH: i64 = 10 * 60;
 
 /// The cache, and the time of this run in seconds since 1970.
@@ -19,14 +20,14 @@ pub(super) struct Keep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) item: Item,
-    /// The name and version at the source: both decide whether it may be used.
+    /// Key and version at the source: both decide whether the entry may be used.
     pub(super) key: String,
     pub(super) space: String,
     fetched: i64,
 }
 
 impl Keep {
-    /// Returns the entry of a reference. `from` names the source with everything that decides what it answers.
+    /// Returns the entry of a reference. `from` identifies the source, with all settings that affect its answers.
     pub(super) fn get(&self, from: &str, reference: &str) -> Option<Entry> {
         let kept = self.cache.as_ref()?.get(&key(from, reference), &nonce())?;
         let value: Value = serde_json::from_str(&kept.text).ok()?;
@@ -46,7 +47,7 @@ impl Keep {
         })
     }
 
-    /// Returns true if an entry is young enough to replace a call.
+    /// Returns true if an entry is recent enough to replace a call.
     pub(super) fn is_fresh(&self, entry: &Entry) -> bool {
         (0..FRESH).contains(&(self.now - entry.fetched))
     }
@@ -58,12 +59,12 @@ impl Keep {
             "text": item.text, "key": source_key, "space": space, "fetched": self.now,
         });
         put(cache, &key(from, &item.reference), value.to_string());
-        // A stored review knows the digest of the text, and not where it was read.
+        // A stored review has the digest of the text, but not its source.
         put(cache, &key_of_text(item), item.text.clone());
     }
 }
 
-/// Gives the tickets of a stored review their texts, as far as the cache has them. `digest`: that of a title and a text.
+/// Restores the texts of a stored review's tickets from the cache. `digest` returns the digest of a title and a text.
 pub(super) fn recall(cache: &Cache, items: &mut [Item], digest: impl Fn(&str, &str) -> String) {
     for item in items.iter_mut().filter(|item| item.text.is_empty()) {
         let kept = cache.get(&key_of_text(item), &nonce());
@@ -85,7 +86,7 @@ fn key(from: &str, reference: &str) -> Key {
     Key::of_parts(&["context 1", from, reference])
 }
 
-/// No entry has a nonce; the cache takes one.
+/// Returns the nonce that the cache format requires; entries need none.
 fn nonce() -> Nonce {
     Nonce::new([0; 16])
 }

@@ -1,5 +1,5 @@
-//! Connects an MCP client with a server: one end of a pipe for the client, and a task that carries messages between the
-//! pipe and the server. Bounds hold here, before the SDK sees a byte.
+//! Connects an MCP client with a server: the client gets one end of a pipe, and a task forwards messages between the
+//! pipe and the server. The limits apply here, before the SDK sees a byte.
 
 use super::web;
 use crate::http;
@@ -18,16 +18,16 @@ use tokio::time::timeout;
 
 /// Bytes in the pipe between the client and the task.
 const PIPE: usize = 64 << 10;
-/// Bytes of one message, and of all messages of a connection.
+/// Bytes of one message, and of all messages of a connection, at most.
 pub(super) const MAX_MESSAGE: usize = 4 << 20;
 const MAX_ALL: usize = 16 << 20;
-/// Lines that are no JSON and are skipped: programs print banners.
+/// Lines that are not JSON and are skipped, at most: programs print banners.
 const MAX_NOISE: u32 = 20;
-/// Bytes of standard error that are kept.
+/// Bytes of standard error that are kept, at most.
 const MAX_STDERR: usize = 4 << 10;
-/// Bytes of memory of the program and its children.
+/// Bytes of memory of the program and its children, at most.
 const MAX_MEMORY: u64 = 2 << 30;
-/// How long a server may take to end after the client is gone.
+/// Time that a server has to end after the client has disconnected.
 const ENDING: Duration = Duration::from_secs(1);
 
 /// A program that serves MCP on its standard input and output.
@@ -45,11 +45,11 @@ pub(super) struct Link {
     task: JoinHandle<Closed>,
 }
 
-/// Why a connection ended. A lowercase fragment; foreign text, not masked.
+/// The reason why a connection ended. A lowercase fragment; untrusted and not masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Closed {
     pub(super) reason: String,
-    /// Another attempt can succeed.
+    /// A retry can succeed.
     pub(super) is_passing: bool,
 }
 
@@ -66,13 +66,13 @@ impl Link {
         (Self { task: spawn_local(run_program(spawn, theirs, deadline, stop)) }, ours)
     }
 
-    /// Speaks to a server over HTTP. Returns the client's end of the pipe.
+    /// Connects to a server over HTTP. Returns the client's end of the pipe.
     pub(super) fn web(server: http::Server, url: http::Url, deadline: Instant, stop: Stop) -> (Self, DuplexStream) {
         let (ours, theirs) = duplex(PIPE);
         (Self { task: spawn_local(web::run(server, url, theirs, deadline, stop)) }, ours)
     }
 
-    /// Waits for the end of a connection whose client is gone, and ends it after a second.
+    /// Waits for the end of a connection whose client has disconnected, and ends it after a second.
     pub(super) async fn closed(mut self) -> Closed {
         match timeout(ENDING, &mut self.task).await {
             Ok(Ok(closed)) => closed,
@@ -126,7 +126,7 @@ async fn run_program(spawn: Spawn, pipe: DuplexStream, deadline: Instant, stop: 
     }
 }
 
-/// Hands lines on to the client, and closes the pipe behind the last one.
+/// Forwards lines to the client, and closes the pipe after the last one.
 async fn deliver(mut lines: UnboundedReceiver<Vec<u8>>, mut output: WriteHalf<DuplexStream>) {
     while let Some(mut line) = lines.recv().await {
         line.push(b'\n');
@@ -137,7 +137,7 @@ async fn deliver(mut lines: UnboundedReceiver<Vec<u8>>, mut output: WriteHalf<Du
     let _ = output.shutdown().await;
 }
 
-/// The reading end of a pipe whose other half writes.
+/// The reading half of a pipe.
 pub(super) type Input = ReadHalf<DuplexStream>;
 
 fn is_passing(end: End) -> bool {

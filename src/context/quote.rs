@@ -1,23 +1,23 @@
-//! Takes the words of tickets out of a text that leaves for a forge. Pure.
+//! Removes the words of tickets from a text for a forge. Pure.
 //!
-//! Scripts without spaces between words have one word for each character, so that every script is matched in the same
-//! way. A word counts by how much it says: see [`Word::weight`].
+//! Scripts without spaces between words have one word for each character, so that all scripts are matched in the same
+//! way. Words have different weights: see [`Word::weight`].
 
 use super::Item;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Weight of the words in a row that give a ticket away: six words, or nine characters of a script without spaces.
+/// Weight of consecutive words that reveal a ticket: six words, or nine characters of a script without spaces.
 const RUN: usize = 18;
 /// Weight of a word.
 const WORD: usize = 3;
 /// Weight of a character of a script without spaces.
 const CHARACTER: usize = 2;
-/// Letters and digits of the shortest title of one word, and of the shortest sentence, that is looked for.
+/// Letters and digits of the shortest single-word title, and of the shortest sentence, that is searched for.
 const LETTERS: usize = 6;
-/// Weight of the words that a replacement of code may not have in common with a ticket. Shorter ones are names.
+/// Weight of consecutive words that a replacement of code must not share with a ticket. Shorter runs are names.
 const IN_CODE: usize = 9;
-/// Marks that open and close a quotation. Back-ticks are left out: they have names of code.
+/// Opening and closing quotation marks. Backticks are excluded: they enclose names of code.
 const QUOTATIONS: &[(char, char)] = &[
     ('"', '"'),
     ('\u{201c}', '\u{201d}'),
@@ -28,8 +28,8 @@ const QUOTATIONS: &[(char, char)] = &[
     ('\u{300c}', '\u{300d}'),
     ('\u{300e}', '\u{300f}'),
 ];
-/// Scripts without spaces between words, and those whose words are long and change their endings, as ranges of characters:
-/// Thai, Lao, Tibetan, Myanmar, Khmer, Hangul, kana, bopomofo, Yi, ideographs.
+/// Ranges of scripts without spaces between words, and of scripts with long, inflected words: Thai, Lao, Tibetan,
+/// Myanmar, Khmer, Hangul, kana, bopomofo, Yi, ideographs.
 const UNSPACED: &[(char, char)] = &[
     ('\u{e00}', '\u{fff}'),
     ('\u{1000}', '\u{109f}'),
@@ -48,22 +48,22 @@ const UNSPACED: &[(char, char)] = &[
     ('\u{20000}', '\u{3ffff}'),
 ];
 
-/// Knows the words of tickets.
+/// The words of tickets.
 #[derive(Debug, Default)]
 pub struct Quotes<'a> {
     items: Vec<(&'a Item, Phrases)>,
 }
 
-/// The words in a row that give one ticket away.
+/// The word sequences that reveal one ticket.
 #[derive(Debug, Default)]
 struct Phrases {
-    /// Runs of [`RUN`]: no shorter one has the weight.
+    /// Runs with the weight [`RUN`]: no shorter run has it.
     runs: HashSet<String>,
     /// The title, and whole sentences that are shorter than a run.
     whole: HashSet<String>,
-    /// The numbers of words of `whole`.
+    /// The numbers of words of the entries of `whole`.
     lengths: HashSet<usize>,
-    /// All words, for quotations: they are in it if their words are, in a row.
+    /// All words, to check quotations: their words must occur here in sequence.
     all: Vec<String>,
 }
 
@@ -76,13 +76,13 @@ struct Word {
 }
 
 impl<'a> Quotes<'a> {
-    /// Takes the words of tickets, as far as their text is known.
+    /// Collects the words of tickets whose text is known.
     pub fn of(items: &'a [Item]) -> Self {
         Self { items: items.iter().map(|item| (item, Phrases::of(item))).collect() }
     }
 
-    /// Returns a text in which the words of tickets are replaced: `[words of PROJ-12]`. These are runs of six words,
-    /// whole sentences, titles, and what a text has between quotation marks.
+    /// Returns the text with the words of tickets replaced: `[words of PROJ-12]`. This covers runs of six words,
+    /// whole sentences, titles, and quotations.
     pub fn remove(&self, text: &str) -> String {
         let mut out = text.to_owned();
         for (item, phrases) in &self.items {
@@ -92,7 +92,7 @@ impl<'a> Quotes<'a> {
         out
     }
 
-    /// Returns true if code has words of a ticket, such as in a comment. Names of one or two words do not count.
+    /// Returns true if code has words of a ticket, for example in a comment. Names of one or two words do not count.
     pub fn is_in_code(&self, code: &str) -> bool {
         self.items.iter().any(|(_, phrases)| !phrases.found(code, IN_CODE).is_empty())
     }
@@ -114,7 +114,7 @@ impl Phrases {
         }
     }
 
-    /// Returns the places of words in a text, from a weight on.
+    /// Returns the positions of a ticket's words in a text, from a minimum weight on.
     fn found(&self, text: &str, least: usize) -> Vec<Range<usize>> {
         let words = words(text);
         let place = |run: &[Word]| Some(run.first()?.at.start..run.last()?.at.end);
@@ -127,7 +127,7 @@ impl Phrases {
         out
     }
 
-    /// Returns true if a quotation of at least two words is in the ticket.
+    /// Returns true if the ticket contains a quotation of at least two words.
     fn has(&self, quotation: &[Word]) -> bool {
         let is_long = quotation.len() > 1 && is_distinctive(quotation);
         is_long && self.all.iter().any(|all| all.contains(&joined(quotation)))
@@ -140,14 +140,14 @@ impl Word {
     }
 }
 
-/// Returns true if words say enough to be of a ticket: several words, or a long one.
+/// Returns true if the words are distinctive: several words, or a long one.
 fn is_distinctive(words: &[Word]) -> bool {
     let letters: usize =
         words.iter().map(|w| w.text.chars().count() * if w.is_character { LETTERS / 2 } else { 1 }).sum();
     letters >= LETTERS
 }
 
-/// Returns the shortest runs of words that have the weight of a run, one from each word on.
+/// Returns the shortest runs of words with the weight of a run, one starting at each word.
 fn runs(words: &[Word]) -> impl Iterator<Item = &[Word]> {
     (0..words.len()).filter_map(|from| {
         let mut weight = 0;
@@ -159,7 +159,7 @@ fn runs(words: &[Word]) -> impl Iterator<Item = &[Word]> {
     })
 }
 
-/// Returns the sentences of a text: a line end ends one, too.
+/// Returns the sentences of a text. A line end also ends a sentence.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |c: char| {
         matches!(
@@ -167,7 +167,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
             '\n' | '\r' | '!' | '?' | ';' | '|' | '\u{3002}' | '\u{ff01}' | '\u{ff1f}' | '\u{ff1b}' | '\u{ff61}'
         )
     };
-    // A point inside of a number or of a name ends no sentence.
+    // A full stop inside a number or a name does not end a sentence.
     text.split(is_end).flat_map(|part| part.split(". ")).map(|s| s.trim_end_matches('.'))
 }
 
@@ -177,7 +177,7 @@ fn quotations<'w>(text: &str, words: &'w [Word]) -> impl Iterator<Item = &'w [Wo
     for (open, close) in QUOTATIONS {
         let mut from = None;
         for (at, c) in text.char_indices().filter(|(_, c)| c == open || c == close) {
-            // A mark that closes one quotation can open the next: the marks of a text need not come in pairs.
+            // A closing mark can also open the next quotation: the marks of a text need not be balanced.
             if let Some(from) = from.filter(|_| c == *close) {
                 let first = words.partition_point(|w| w.at.start < from);
                 let end = words.partition_point(|w| w.at.end <= at);
@@ -191,7 +191,7 @@ fn quotations<'w>(text: &str, words: &'w [Word]) -> impl Iterator<Item = &'w [Wo
     out.into_iter()
 }
 
-/// Returns words as one text, each between separators that no word has.
+/// Returns words as one text, with separators that no word contains.
 fn joined(words: &[Word]) -> String {
     let mut out = String::from(" ");
     for word in words {
@@ -201,7 +201,7 @@ fn joined(words: &[Word]) -> String {
     out
 }
 
-/// Returns the words of a text in lower case, with their places.
+/// Returns the words of a text in lower case, with their positions.
 fn words(text: &str) -> Vec<Word> {
     let mut out = Vec::new();
     let mut start = None;

@@ -1,26 +1,26 @@
 //! Finds references to tickets, issues and pages in the names and texts of a change. Pure.
 //!
-//! The texts are the author's. A reference is only a name: whether it may be read is decided by [`super::allow`].
+//! The texts are the author's. A reference is only a name: [`super::allow`] decides whether it may be read.
 
 use super::Allowed;
 use regex::Regex;
 use std::fmt;
 
-/// References of one change at most.
+/// References of one change, at most.
 const MAX_REFERENCES: usize = 20;
-/// Bytes of one text that are searched.
+/// Bytes of one text that are searched, at most.
 const MAX_TEXT: usize = 64 << 10;
-/// Bytes of a key.
+/// Bytes of a key, at most.
 const MAX_KEY: usize = 64;
 
-/// Something that a change refers to.
+/// A reference of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
     /// The key of a ticket: `PROJ-12`.
     Ticket(String),
-    /// An issue of the forge. `project: None`: of the repository under review.
+    /// An issue of the forge. `project` is `None` for the reviewed repository.
     Issue { project: Option<String>, number: u64 },
-    /// A page by its number, and the space that its address names.
+    /// A page by its number, with the space in its address.
     Page { space: Option<String>, id: String },
 }
 
@@ -35,24 +35,24 @@ impl fmt::Display for Reference {
     }
 }
 
-/// The texts of a change, in the order of their worth.
+/// The texts of a change, the most relevant first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     pub branch: String,
     pub title: String,
     pub description: String,
-    /// Newest first.
+    /// Commit messages, newest first.
     pub messages: Vec<String>,
-    /// The number of the pull request itself, which is not a reference.
+    /// Number of the pull request itself, which is not a reference.
     pub own: Option<u64>,
 }
 
 /// The project under review at its forge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Home {
-    /// `github`, `gitlab` or `bitbucket`.
+    /// Name of the forge: `github`, `gitlab` or `bitbucket`.
     pub forge: &'static str,
-    /// The start of the addresses of its pages; ends with a slash.
+    /// Start of the addresses of its pages, with a trailing slash.
     pub web: String,
     /// `owner/name`.
     pub project: String,
@@ -60,8 +60,8 @@ pub struct Home {
     pub has_issues: bool,
 }
 
-/// Returns the references of a change without repeats, best first: those of the branch, the title, the description and the
-/// messages, and within a text those behind a closing keyword. At most 20.
+/// Returns the references of a change without duplicates, best first: those of the branch, the title, the description
+/// and the messages; within a text, those after a closing keyword come first. At most 20.
 pub fn references(texts: &Texts, home: Option<&Home>, pattern: Option<&Regex>, allowed: &Allowed) -> Vec<Reference> {
     let home = home.filter(|h| h.has_issues);
     let mut out: Vec<Reference> = Vec::new();
@@ -80,7 +80,8 @@ pub fn references(texts: &Texts, home: Option<&Home>, pattern: Option<&Regex>, a
     out
 }
 
-/// Finds references in a branch name. Branches are often in lower case: there a key counts if its project is allowed.
+/// Finds references in a branch name. Branches are often in lower case: such a key counts only if its project is
+/// allowed.
 fn branch_references(branch: &str, home: Option<&Home>, pattern: Option<&Regex>, allowed: &Allowed) -> Vec<Reference> {
     let branch = cut(branch);
     let mut out = tickets(branch, pattern, allowed, true);
@@ -117,7 +118,7 @@ fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT)]
 }
 
-/// Words that look like the project of a ticket and name a standard, a cipher, an encoding or a part of a document.
+/// Words in the form of a ticket's project that name a standard, a cipher, an encoding or a part of a document.
 const NOT_PROJECTS: &[&str] = &[
     "ADR", "AES", "AGPL", "ANSI", "ARM", "ARMV", "AVX", "BASE", "BETA", "BIG", "BLAKE", "BSD", "CEN", "CHAPTER", "CP",
     "CRC", "CVE", "CWE", "DIN", "DSA", "EC", "ECDH", "ECDSA", "ECMA", "ED", "EN", "ES", "EUC", "FIG", "FIGURE", "FIPS",
@@ -128,7 +129,7 @@ const NOT_PROJECTS: &[&str] = &[
     "V", "VERSION", "VIM", "WINDOWS", "X",
 ];
 
-/// Finds keys of tickets, with their positions. In a branch, hyphens and underscores stand between words.
+/// Finds keys of tickets, with their positions. In a branch name, hyphens and underscores separate words.
 fn tickets(text: &str, pattern: Option<&Regex>, allowed: &Allowed, is_branch: bool) -> Vec<(usize, Reference)> {
     if let Some(pattern) = pattern {
         let keys = pattern.captures_iter(text).filter_map(|c| c.get(1).or_else(|| c.get(0)));
@@ -165,13 +166,14 @@ fn is_key(key: &str) -> bool {
     !key.trim().is_empty() && key.len() <= MAX_KEY && !key.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
-/// Returns true if a word can begin at a position.
+/// Returns true if a word can start at a position.
 fn is_start(text: &str, at: usize) -> bool {
     let before = text[..at].chars().next_back();
     before.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '-' | '.' | '%' | '\\' | '$')))
 }
 
-/// Returns true if what ends at a position is only the beginning of something: `CVE-2024-1234`, `TLS-1.3`, `A-1b`.
+/// Returns true if the text continues at a position, so that the key is only a prefix: `CVE-2024-1234`, `TLS-1.3`,
+/// `A-1b`.
 fn goes_on(text: &str, at: usize) -> bool {
     let mut rest = text[at..].chars();
     match (rest.next(), rest.next()) {
@@ -181,7 +183,7 @@ fn goes_on(text: &str, at: usize) -> bool {
     }
 }
 
-/// Reads a positive number without leading zeros, and returns where it ends.
+/// Parses a positive number without leading zeros, and returns its end.
 fn number_at(text: &str, at: usize) -> Option<(u64, usize)> {
     let rest = text.get(at..)?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -189,7 +191,7 @@ fn number_at(text: &str, at: usize) -> Option<(u64, usize)> {
     Some((number, at + digits))
 }
 
-/// Returns true if a closing keyword stands in front of a position: `fixes `, `Closes: `.
+/// Returns true if a closing keyword precedes a position: `fixes `, `Closes: `.
 fn closes(text: &str, at: usize) -> bool {
     const WORDS: [&str; 12] = [
         "close",
@@ -210,8 +212,8 @@ fn closes(text: &str, at: usize) -> bool {
     WORDS.iter().any(|w| w.eq_ignore_ascii_case(word))
 }
 
-/// Finds references to issues: `#12`, `owner/name#12`, `GH-12`, and addresses of pages of the forge. The flag: behind a
-/// closing keyword.
+/// Finds references to issues: `#12`, `owner/name#12`, `GH-12`, and addresses of pages of the forge. The flag is true
+/// after a closing keyword.
 fn issues(text: &str, home: Option<&Home>) -> Vec<(usize, bool, Reference)> {
     let Some(home) = home else { return Vec::new() };
     let mut out = Vec::new();
@@ -245,7 +247,7 @@ fn issues(text: &str, home: Option<&Home>) -> Vec<(usize, bool, Reference)> {
     out
 }
 
-/// Returns true if a text ends with words that make a number that of a pull request: `Merge pull request #12`.
+/// Returns true if a text ends with words that make the next number that of a pull request: `Merge pull request #12`.
 fn names_a_pull_request(before: &str) -> bool {
     let end = before.trim_end().to_ascii_lowercase();
     let whole = |word: &str| end.strip_suffix(word).is_some_and(|rest| !rest.ends_with(char::is_alphanumeric));

@@ -1,7 +1,7 @@
-//! An MCP server that reads tickets or pages: how it is started and asked, and which of its tools may be called.
+//! An MCP server that reads tickets or pages: how it is started and called, and which of its tools may be called.
 //!
-//! The tools are chosen here, by name: two that are known, or the one that the operator names. What a server says about its
-//! tools can only take a tool away. A server that asks for something in turn (a model, input of a person) is declined.
+//! The tools are selected here by name: two known ones, or the one that the operator names. The server's description
+//! of a tool can only exclude it. Requests of the server (for a model, or for input of a person) are declined.
 
 use super::link::{Closed, Link, Spawn};
 use super::web;
@@ -23,41 +23,41 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout_at};
 
-/// How often a server is started again.
+/// Restarts of a server, at most.
 const RESTARTS: u32 = 3;
-/// Between two starts.
+/// Pause between two starts.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Pages of a list of tools, and tools in all.
+/// Pages of a list of tools, and tools in total, at most.
 const MAX_PAGES: usize = 10;
 const MAX_TOOLS: usize = 1_000;
-/// Characters of a server's own words in a message.
+/// Characters of a server's text in a message, at most.
 const MAX_SHOWN: usize = 200;
 
-/// A tool that may be called, its argument, and what it reads.
+/// A tool that may be called, its argument, and the source that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) tool: String,
     pub(super) argument: String,
     pub(super) reads: Reads,
-    /// The source that reports name.
+    /// Name of the source in reports.
     pub(super) source: String,
 }
 
-/// The tools that are known, by what they read.
+/// The known tools, with the content that they read.
 const KNOWN: [(&str, &str, Reads, &str); 2] = [
     ("jira_get_issue", "issue_key", Reads::Tickets, "jira"),
     ("confluence_get_page", "page_id", Reads::Pages, "confluence"),
 ];
 
-/// Why a call brought nothing. A lowercase fragment, masked and escaped.
+/// The reason why a call failed. A lowercase fragment, masked and escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failed {
     pub(super) reason: String,
-    /// The server will not answer any more.
+    /// The server will not answer again.
     pub(super) is_dead: bool,
 }
 
-/// Where servers run, and how long.
+/// The environment and the time limit of servers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surroundings<'a> {
     pub(super) env: &'a Env,
@@ -74,12 +74,12 @@ pub(super) struct Server<'a> {
     secrets: Vec<Key>,
     live: Option<Live>,
     restarts: u32,
-    /// Why the last connection ended. Masked and escaped.
+    /// Reason why the last connection ended. Masked and escaped.
     last_end: Option<String>,
     dead: Option<String>,
 }
 
-/// A server that answers.
+/// A running server.
 struct Live {
     client: RunningService<RoleClient, ClientConfig>,
     link: Link,
@@ -102,12 +102,12 @@ impl<'a> Server<'a> {
         Self { config, around, secrets, live: None, restarts: 0, last_end: None, dead: None }
     }
 
-    /// Returns true if the configuration allows for a tool that reads such things. Starts nothing.
+    /// Returns true if the configuration permits a tool that reads this kind of content. Starts nothing.
     pub(super) fn may_read(&self, reads: Reads) -> bool {
         self.config.tool.is_none() || self.config.reads == reads
     }
 
-    /// Finds the tool for what is to be read; starts the server if it does not run.
+    /// Finds the tool for a kind of content; starts the server if it is not running.
     ///
     /// # Errors
     /// The server cannot be started, or has no such tool.
@@ -134,11 +134,11 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Calls a tool once; if the connection breaks, starts the server again and calls once more. `admit` is asked before
+    /// Calls a tool once; if the connection breaks, restarts the server and calls once more. Calls `admit` before
     /// every call.
     ///
     /// # Errors
-    /// The server refused or ended, or time is up.
+    /// The server rejected the call or ended, or the time is up.
     pub(super) async fn call(
         &mut self,
         call: &Call,
@@ -173,7 +173,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Returns the tools of the server; starts it if it does not run.
+    /// Returns the tools of the server; starts it if it is not running.
     pub(super) async fn tools(&mut self) -> Result<Vec<Tool>, Failed> {
         loop {
             if let Some(reason) = &self.dead {
@@ -190,7 +190,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Starts the server and lists its tools. `Err(None)`: time is up.
+    /// Starts the server and lists its tools; `Err(None)` if the time is up.
     async fn connect(&self) -> Result<Live, Option<Closed>> {
         let (link, pipe) = self.open().map_err(Some)?;
         let me = Implementation::new(crate::NAME, env!("CARGO_PKG_VERSION"));
@@ -229,7 +229,7 @@ impl<'a> Server<'a> {
                 let path = find_program(name, env, top).map_err(|e| Closed::new(e.to_string(), false))?;
                 let named = ["PATH", "HOME"].into_iter().chain(self.config.env.iter().map(String::as_str));
                 let vars = named.filter_map(|n| Some((OsString::from(n), env.os(n)?.clone()))).collect();
-                // Not the repository: a server must not take its settings from the change.
+                // It does not run in the repository: a server must not read its settings from the change.
                 let dir = env.os("HOME").map(std::path::PathBuf::from).filter(|d| d.is_dir());
                 let dir = dir.unwrap_or_else(|| Path::new("/").to_owned());
                 let args = args.iter().map(OsString::from).collect();
@@ -266,7 +266,7 @@ impl<'a> Server<'a> {
         Ok((server, url))
     }
 
-    /// Waits until time is up or the run is stopped: then `None`.
+    /// Waits for work; `None` if the time is up or the run is stopped.
     async fn bounded<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -275,7 +275,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Takes note of a connection that broke.
+    /// Handles a broken connection.
     async fn broke(&mut self) -> Result<(), Failed> {
         let closed = match self.live.take() {
             Some(live) => live.end().await,
@@ -284,7 +284,7 @@ impl<'a> Server<'a> {
         self.count(closed).await
     }
 
-    /// Waits before the next start, if there may be one.
+    /// Waits before the next start, if another one is allowed.
     async fn count(&mut self, closed: Closed) -> Result<(), Failed> {
         let reason = self.shown(&closed.reason);
         self.last_end = Some(reason.clone());
@@ -294,7 +294,7 @@ impl<'a> Server<'a> {
             match self.bounded(sleep(PAUSE)).await {
                 Some(()) => return Ok(()),
                 None if self.around.stop.signal().is_some() => return Err(self.late().await),
-                // The end is the reason, and not the time that was left to start it again.
+                // Report the end of the connection, not the time limit of the restart.
                 None => self.restarts -= 1,
             }
         }
@@ -311,7 +311,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Ends a server for which no time is left. If it ended by itself before, that is a part of the reason.
+    /// Ends a server for which no time is left. If it ended by itself before, the reason mentions that.
     async fn late(&mut self) -> Failed {
         let reason = match (self.around.stop.signal(), &self.last_end) {
             (Some(_), _) => "the run was stopped".to_owned(),
@@ -327,7 +327,7 @@ impl<'a> Server<'a> {
         Failed { reason: self.shown(reason.as_ref()), is_dead: false }
     }
 
-    /// Returns foreign text as it may be shown: masked, escaped, on one line and short.
+    /// Returns untrusted text for display: masked, escaped, on one line and short.
     fn shown(&self, text: &str) -> String {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let masked = self.secrets.iter().fold(text, |text, key| key.mask(&text));
@@ -358,7 +358,8 @@ impl Call {
     }
 }
 
-/// Returns why a listed tool is not called. What a server says of a tool can forbid a call, never allow one.
+/// Returns why a listed tool is not called. The server's description of a tool can forbid a call, but never allow
+/// one.
 fn unusable(tool: &Tool, call: &Call) -> Option<&'static str> {
     let hints = tool.annotations.as_ref();
     let schema = Value::Object((*tool.input_schema).clone());
@@ -412,11 +413,11 @@ fn short(text: &str) -> String {
     }
 }
 
-/// Facts about a server, for `doctor`.
+/// The result of checking a server, for `doctor`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     pub name: String,
-    /// The tools that would be called, or why none would be. Masked and escaped.
+    /// Names of the tools that would be called, or the reason why there are none. Masked and escaped.
     pub outcome: Result<Vec<String>, String>,
 }
 

@@ -1,28 +1,28 @@
-//! A ticket or page as its source writes it, and how it is read from the answer of a tool. Pure.
+//! A ticket or page in the form of its source, parsed from the answer of a tool. Pure.
 
 use serde_json::Value;
 
-/// A ticket or page. All text is foreign and not redacted.
+/// A ticket or page. All text is untrusted and not redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ticket {
-    /// The key that the source calls it by; empty if it does not say.
+    /// Key of the ticket at the source; empty if the source has none.
     pub key: String,
-    /// The space of a page; empty if the source does not say.
+    /// Space of a page; empty if the source has none.
     pub space: String,
     pub title: String,
     pub version: String,
     pub text: String,
 }
 
-/// Fields with text that a ticket often has, in the order in which they are shown.
+/// Common text fields of a ticket, in the order in which they are shown.
 const TEXTS: [&str; 4] = ["description", "acceptance_criteria", "body", "content"];
 /// Other short fields that are shown.
 const FACTS: [&str; 4] = ["status", "issue_type", "issuetype", "priority"];
-/// Characters of a custom field that is shown: shorter ones are numbers, names and flags.
+/// Characters of a custom field that is shown, at least: shorter ones are numbers, names and flags.
 const LEAST: usize = 20;
 
 impl Ticket {
-    /// Reads the text of a tool's answer: a JSON document, or text.
+    /// Parses the text of a tool's answer: a JSON document, or text.
     pub fn of_answer(text: &str) -> Self {
         match serde_json::from_str::<Value>(text) {
             Ok(Value::Object(object)) => Self::of_value(&Value::Object(object)),
@@ -30,15 +30,15 @@ impl Ticket {
         }
     }
 
-    /// Takes the first line as the title.
+    /// Uses the first line as the title.
     fn of_text(text: &str) -> Self {
         let title = text.lines().map(|l| l.trim_start_matches('#').trim()).find(|l| !l.is_empty());
         Self { title: one_line(title.unwrap_or_default()), text: text.trim().to_owned(), ..Self::default() }
     }
 
-    /// Reads the documents of Jira and Confluence, and those of servers that flatten them.
+    /// Parses documents of Jira and Confluence, and of servers that flatten them.
     fn of_value(value: &Value) -> Self {
-        // `mcp-atlassian` puts a page below `metadata`, Jira's own interface a ticket's fields below `fields`.
+        // `mcp-atlassian` puts a page below `metadata`, Jira's API the fields of a ticket below `fields`.
         let inner = ["metadata", "issue", "page", "result"].iter().find_map(|k| value.get(k).filter(|v| v.is_object()));
         let whole = inner.unwrap_or(value);
         let fields = whole.get("fields").filter(|f| f.is_object()).unwrap_or(whole);
@@ -59,7 +59,7 @@ impl Ticket {
     }
 }
 
-/// Writes the parts of a document that say what is asked for.
+/// Returns the parts of a document that describe the task.
 fn body(fields: &Value) -> String {
     let mut parts = Vec::new();
     for name in FACTS {
@@ -71,7 +71,7 @@ fn body(fields: &Value) -> String {
     let mut parts: Vec<String> = if facts.is_empty() { Vec::new() } else { vec![facts] };
     parts.extend(TEXTS.iter().filter_map(|name| fields.get(name).and_then(text_of)));
     for (name, value) in fields.as_object().into_iter().flatten() {
-        // Acceptance criteria are often kept in a field of the site's own.
+        // Acceptance criteria are often in a custom field of the site.
         if !name.starts_with("customfield_") && !name.contains("criteria") || TEXTS.contains(&name.as_str()) {
             continue;
         }
@@ -101,7 +101,8 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Appends the text of a document of Atlassian's editor (<https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/>).
+/// Appends the text of a document of Atlassian's editor
+/// (<https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/>).
 fn editor_text(node: &Value, depth: usize, out: &mut String) {
     const DEEPEST: usize = 32;
     if depth > DEEPEST {

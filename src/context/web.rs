@@ -1,6 +1,7 @@
-//! The streamable HTTP transport of MCP (<https://modelcontextprotocol.io/specification/2025-06-18/basic/transports>), as
-//! far as a client needs it that asks one question at a time: each message is a POST, and its answer is a JSON document
-//! or a stream of events. No stream of the server's own is opened.
+//! The streamable HTTP transport of MCP
+//! (<https://modelcontextprotocol.io/specification/2025-06-18/basic/transports>), limited to a client that sends one
+//! request at a time: each message is a POST, and its answer is a JSON document or a stream of events. No stream for
+//! messages of the server is opened.
 
 use super::link::{Closed, Input, MAX_MESSAGE};
 use crate::ai::backend::sse::Events;
@@ -12,12 +13,12 @@ use serde_json::Value;
 use std::time::Instant;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, WriteHalf, split};
 
-/// Sent with every request.
+/// Headers of every request.
 pub(super) const HEADERS: &[(&str, &str)] = &[("accept", "application/json, text/event-stream")];
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
-/// Carries messages until the client is gone or the server fails.
+/// Forwards messages until the client disconnects or the server fails.
 pub(super) async fn run(server: Server, url: Url, pipe: DuplexStream, deadline: Instant, stop: Stop) -> Closed {
     let (input, mut output) = split(pipe);
     let limits = Limits::new(deadline, &stop);
@@ -46,7 +47,7 @@ async fn carry(
             Err(failure) => return of_failure(&failure),
         };
         for answer in answers {
-            // The version that was agreed on goes with every further request.
+            // All further requests send the negotiated version.
             if let Some(version) = answer.pointer("/result/protocolVersion").and_then(Value::as_str) {
                 server.grant(VERSION, version);
             }
@@ -64,14 +65,14 @@ fn of_failure(failure: &Failure) -> Closed {
     Closed::new(format!("{}{hint}", failure.message), is_passing)
 }
 
-/// Reads the messages that answer one message.
+/// Reads the messages that answer a message.
 struct Messages<'a> {
     server: &'a Server,
     sent: &'a str,
 }
 
 impl Messages<'_> {
-    /// Returns true for the answer to the message that was sent.
+    /// Returns true for the answer to the sent message.
     fn is_answer(&self, message: &Value) -> bool {
         let sent: Option<Value> = serde_json::from_str(self.sent).ok();
         sent.is_some_and(|s| s.get("id").is_some() && s.get("id") == message.get("id"))
@@ -86,7 +87,7 @@ impl Messages<'_> {
                 return Err(too_large());
             }
             events.push(&chunk, |data| out.extend(http::json(data)));
-            // The server may keep the stream open behind its answer.
+            // The server may keep the stream open after its answer.
             if out.iter().any(|m| self.is_answer(m)) {
                 break;
             }

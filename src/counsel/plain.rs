@@ -1,22 +1,22 @@
-//! What can be seen of a proposal without a model: headings, gaps, and what does not belong into it. Pure.
+//! Checks of a proposal that need no model: headings, gaps, and text that does not belong in it. Pure.
 
 use crate::ai::anchor;
 use crate::diff::{RepoPath, code};
 use crate::finding::{Finding, Severity};
 use crate::rules::{RuleSet, Scope};
 
-/// Issues of one kind.
+/// Issues of one kind, at most.
 const MOST: usize = 10;
-/// Characters of a quote.
+/// Characters of a quote, at most.
 const QUOTE: usize = 200;
 
-/// Something that is wrong with a text.
+/// A problem in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
     pub(super) severity: Severity,
     pub(super) issue: String,
     pub(super) suggestion: Option<String>,
-    /// Secrets masked.
+    /// The quoted text, with secrets masked.
     pub(super) quote: Option<String>,
     pub(super) line: Option<u32>,
 }
@@ -27,7 +27,7 @@ impl Flaw {
     }
 }
 
-/// Looks a proposal through.
+/// Checks a proposal.
 pub(super) fn look(path: &RepoPath, bytes: &[u8], rules: &RuleSet) -> Vec<Flaw> {
     let text = String::from_utf8_lossy(bytes);
     if text.trim().is_empty() {
@@ -61,12 +61,12 @@ pub(super) fn look(path: &RepoPath, bytes: &[u8], rules: &RuleSet) -> Vec<Flaw> 
     out
 }
 
-/// Returns what the rules find in a text that somebody hands to a reviewer.
+/// Returns the findings of the rules in a document for a reviewer.
 pub(super) fn findings(path: &RepoPath, bytes: &[u8], rules: &RuleSet) -> Vec<Finding> {
     let mut found = Vec::new();
     rules.scan(&code::added(path.clone(), bytes.to_vec()), Scope::All, &mut found);
     rules.scan_beside("a document for the reviewer", Some(path), bytes, &mut found);
-    // Both look for orders to a reviewer.
+    // Both scans search for instructions to a reviewer.
     let mut seen = Vec::new();
     found.retain(|f| {
         let key = (f.rule_id().to_owned(), f.lines().map(|l| l.first));
@@ -87,7 +87,7 @@ fn flaw(f: &Finding) -> Flaw {
     }
 }
 
-/// Finds what somebody meant to write and did not: number of the line, the mark, the line.
+/// Finds placeholders for missing text: the number of the line, the mark, and the line.
 fn gaps(text: &str) -> Vec<(u32, &'static str, &str)> {
     let mut in_code = false;
     let mut out = Vec::new();
@@ -102,8 +102,8 @@ fn gaps(text: &str) -> Vec<(u32, &'static str, &str)> {
     out
 }
 
-/// Returns the mark in a line of something that is still to be written. A sentence that merely speaks of such
-/// marks (“remove every TODO from the parser”) has none.
+/// Returns the mark for missing text in a line. A sentence about such marks (“remove every TODO from the parser”) has
+/// none.
 fn gap(line: &str) -> Option<&'static str> {
     let lower = line.to_lowercase();
     if lower.contains("lorem ipsum") {
@@ -120,7 +120,7 @@ fn gap(line: &str) -> Option<&'static str> {
             .map(|(at, _)| at)
             .collect::<Vec<_>>()
     };
-    // These say nothing else.
+    // These marks have no other meaning.
     for mark in ["TBD", "TBA", "TBC"] {
         if !words(mark).is_empty() {
             return Some(mark);

@@ -1,12 +1,12 @@
-//! From two contents to a [`Body`]: the one place where it is decided how a change is shown.
+//! Compares two contents into a [`Body`]. All decisions on how a change is shown are made here.
 
 use super::content::{self, Content, Judged};
 use super::{BinaryChange, Body, Encoding, Hidden, RepoPath, Text, TextChange, Undecoded, hunks};
 
-/// What git's `diff` attribute says of a path.
+/// Git's `diff` attribute of a path.
 ///
-/// `diff=driver` counts as unset: the driver names a function line pattern or a program, and neither is
-/// used.
+/// `diff=driver` counts as unset: the driver configures a function line pattern or a program, and this program uses
+/// neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attribute {
     #[default]
@@ -17,16 +17,16 @@ pub enum Attribute {
     Binary,
 }
 
-/// The contents of the old and the new side; `None` is a side that does not exist.
+/// The contents of the old and the new side; `None` if the side does not exist.
 pub type Sides = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl Body {
     /// Compares the contents of two sides; `None` is a side that does not exist.
     ///
-    /// What git would show as text is text here, byte by byte. What git calls binary for its bytes (a NUL in the
-    /// first 8000 of either side) is judged by its name and its whole content, and is text that is [`Hidden`] when it
-    /// can be read. UTF-16 and UTF-32 are decoded whatever git calls them. The attribute decides nothing but whether
-    /// the text counts as hidden.
+    /// Content that git shows as text becomes text here, byte by byte. Content that git treats as binary for its
+    /// bytes (a NUL in the first 8000 of either side) is judged by its name and the whole content; if it is readable,
+    /// it becomes text with a reason in [`Hidden`]. UTF-16 and UTF-32 are always decoded. The attribute only decides
+    /// whether the text counts as hidden.
     pub fn of_file(path: &RepoPath, old: Option<Vec<u8>>, new: Option<Vec<u8>>, attribute: Attribute) -> Self {
         let old = Input::new(old);
         let new = Input::new(new);
@@ -36,7 +36,7 @@ impl Body {
         let is_nul_early = old.early_nul || new.early_nul;
         let judge = |side: &Input| content::judge_named(&side.bytes, path.as_bytes(), is_nul_early);
         let (old_judged, new_judged) = (judge(&old), judge(&new));
-        // The side that a reader cares for: the new one, unless the file is gone.
+        // The side that a reviewer reads: the new one, unless the file was deleted.
         let (shown, judged) = if new.exists { (&new, &new_judged) } else { (&old, &old_judged) };
         if judged.content == Content::Binary {
             return Self::Binary(BinaryChange::of(old, new));
@@ -66,15 +66,15 @@ impl Body {
         Self::Text(change)
     }
 
-    /// Compares two contents under a name that says nothing about them; see [`Body::of_file`].
+    /// Compares two contents under a neutral name; see [`Body::of_file`].
     pub fn between(old: Option<Vec<u8>>, new: Option<Vec<u8>>, attribute: Attribute) -> Self {
         Self::of_file(&RepoPath::from("content.data"), old, new, attribute)
     }
 }
 
 impl Body {
-    /// Adds what a checkout writes in place of the blobs: contents that are read too, and the name of an encoding that
-    /// cannot be produced.
+    /// Adds the contents that a checkout writes in place of the blobs, which are scanned too, and the name of an
+    /// unsupported encoding.
     pub fn add_checkouts(&mut self, path: &RepoPath, written: Vec<Sides>, unknown: Option<String>) {
         let bodies = written.into_iter().map(|(old, new)| Self::of_file(path, old, new, Attribute::Unset));
         for text in bodies.filter_map(Self::into_text) {
@@ -101,9 +101,10 @@ impl Body {
     }
 }
 
-/// Returns true if a part of a wide text may be text in bytes: units of two ASCII characters each.
+/// Returns true if a part of a UTF-16 or UTF-32 text may be text when read as bytes: its units are two ASCII
+/// characters each.
 ///
-/// An interpreter that takes bytes as they are runs such a part. Far eastern text has such units too.
+/// An interpreter that reads raw bytes runs such a part. East Asian text has such units too.
 fn has_narrow_part(side: &Input, judged: &Judged) -> bool {
     const NARROW: usize = 8;
     let is_ascii = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~');
@@ -126,7 +127,7 @@ impl BinaryChange {
     }
 }
 
-/// One side's content.
+/// The content of one side.
 struct Input {
     bytes: Vec<u8>,
     exists: bool,
@@ -141,7 +142,7 @@ impl Input {
         Self { bytes, exists, early_nul }
     }
 
-    /// Returns the bytes without NUL: of UTF-16 and UTF-32 that leaves ASCII as it is.
+    /// Returns the bytes without NUL. This turns ASCII in UTF-16 or UTF-32 into plain ASCII.
     fn without_nuls(&self) -> Text {
         Text::of_file(self.bytes.iter().copied().filter(|b| *b != 0).collect())
     }

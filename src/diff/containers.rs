@@ -1,14 +1,14 @@
-//! Files of known binary formats, recognized by their structure and not by their first bytes alone.
+//! Recognizes files of known binary formats by their structure, not only by their first bytes.
 //!
-//! Anybody can put the first bytes of a picture before a script. A structure that covers the whole file cannot be
-//! written by accident, and leaves no room for lines that an interpreter would reach.
+//! An author can put the first bytes of a picture before a script. A structure that covers the whole file does not
+//! occur by accident, and leaves no room for lines that an interpreter would reach.
 
 /// Returns true if the whole file has the structure of a binary format.
 pub(in crate::diff) fn is_container(b: &[u8]) -> bool {
     is_elf(b) || is_macho(b) || is_pe(b) || is_png(b) || is_zip(b) || is_sqlite(b) || is_wasm(b) || is_binary_plist(b)
 }
 
-/// Returns true if the extension of a text format is also that of a binary one, and the file is of the latter.
+/// Returns true if a text format and a binary one share the extension, and the file has the binary format.
 pub(in crate::diff) fn is_other_format(extension: &str, b: &[u8]) -> bool {
     match extension {
         "ts" | "mts" => is_transport_stream(b),
@@ -34,7 +34,7 @@ fn u64_at(b: &[u8], at: usize, big: bool) -> Option<u64> {
     Some(if big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
 }
 
-/// ELF: the identification, the size of the header, and a table that lies in the file.
+/// ELF: the identification, the size of the header, and a table within the file.
 fn is_elf(b: &[u8]) -> bool {
     let valid = || {
         let [0x7f, b'E', b'L', b'F', class @ (1 | 2), data @ (1 | 2), 1, ..] = b else { return None };
@@ -51,7 +51,7 @@ fn is_elf(b: &[u8]) -> bool {
     valid() == Some(true)
 }
 
-/// Mach-O: the commands of the header fit into the file; of a universal one, its parts do.
+/// Mach-O: the commands of the header fit into the file; in a universal binary, its parts do.
 fn is_macho(b: &[u8]) -> bool {
     let valid = || {
         let magic = b.get(..4)?;
@@ -74,7 +74,7 @@ fn is_macho(b: &[u8]) -> bool {
     valid() == Some(true)
 }
 
-/// Windows programs: the offset in the old header names the new one.
+/// Windows programs: the offset in the old header leads to the new one.
 fn is_pe(b: &[u8]) -> bool {
     let at = u32_at(b, 0x3c, false).map(|at| at as usize);
     b.starts_with(b"MZ") && at.and_then(|at| b.get(at..at.checked_add(4)?)) == Some(&b"PE\0\0"[..])
@@ -93,7 +93,7 @@ fn is_png(b: &[u8]) -> bool {
     false
 }
 
-/// ZIP and what builds on it: an entry at the start, and at the end a directory that points into the file.
+/// ZIP and formats based on it: an entry at the start, and a directory at the end that points into the file.
 fn is_zip(b: &[u8]) -> bool {
     const END: &[u8] = b"PK\x05\x06";
     let end = &b[b.len().saturating_sub(22 + 0xffff)..];
@@ -124,7 +124,7 @@ fn is_wasm(b: &[u8]) -> bool {
     true
 }
 
-/// Reads an unsigned number of at most 32 bits, and how many bytes it takes.
+/// Reads an unsigned number of at most 32 bits; returns it and its length in bytes.
 fn leb128(b: &[u8]) -> Option<(usize, usize)> {
     let mut value = 0u64;
     for (i, byte) in b.iter().take(5).enumerate() {
@@ -136,7 +136,7 @@ fn leb128(b: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Property lists: the trailer of 32 bytes names a table of offsets that ends where the trailer starts.
+/// Binary property lists: the trailer of 32 bytes gives a table of offsets that ends where the trailer starts.
 fn is_binary_plist(b: &[u8]) -> bool {
     let valid = || {
         let trailer = b.len().checked_sub(32)?;
@@ -148,13 +148,13 @@ fn is_binary_plist(b: &[u8]) -> bool {
     valid() == Some(true)
 }
 
-/// MPEG transport streams: packets of 188 bytes, each with its mark.
+/// MPEG transport streams: packets of 188 bytes, each with a sync byte.
 fn is_transport_stream(b: &[u8]) -> bool {
     const PACKET: usize = 188;
     b.len() >= 4 * PACKET && b.chunks(PACKET).all(|p| p[0] == 0x47)
 }
 
-/// Compiled resources of Android: the header names the size of the file.
+/// Compiled Android resources: the header has the size of the file.
 fn is_android_xml(b: &[u8]) -> bool {
     b.starts_with(&[3, 0, 8, 0]) && u32_at(b, 4, false).map(|n| n as usize) == Some(b.len())
 }

@@ -1,39 +1,39 @@
-//! What a file's bytes are: text, text in units of two or four bytes, or no text at all.
+//! Classifies the bytes of a file: text, text in units of two or four bytes, or binary.
 //!
-//! Git calls a file binary when a NUL stands in its first 8000 bytes, so one NUL is enough to keep a
-//! change from a reader's eyes. This module looks at the whole file instead:
+//! Git treats a file as binary if its first 8000 bytes have a NUL, so one NUL is enough to hide a change from a
+//! reviewer. This module checks the whole file instead:
 //!
 //! 1. A file that starts like a known binary format, and goes on like one, is binary.
-//! 2. UTF-16 and UTF-32 are text. Without a byte order mark: when half of its units are printable ASCII and at most
-//!    2 % malformed or controls. With one, either that half or that 2 % will do, the latter only with
+//! 2. UTF-16 and UTF-32 are text. Without a byte order mark: if half of their units are printable ASCII and at most
+//!    2 % are malformed or controls. With a mark, one of the two conditions is enough, the second only with
 //!    some ASCII (line ends and blanks) and therefore a NUL.
-//!    The start of the file may stand for the whole.
-//! 3. What is left is text when at least two thirds of it are printable ASCII or well-formed UTF-8, at
+//!    The start of the file may be checked instead of the whole.
+//! 3. Other bytes are text if at least two thirds of them are printable ASCII or well-formed UTF-8, at
 //!    most 5 % (and two bytes) are controls that text does not use or runs of NULs, and at most a quarter
-//!    are NULs that stand alone, as between the names of a list.
-//! 4. So is a file that starts as a script does, whatever follows: interpreters run what comes before a
-//!    tail of junk. It names its interpreter, opens PHP, or has a few whole lines of clean text among its
-//!    first 512 bytes. A PDF has such lines too and is none.
+//!    are single NULs, as between the names of a list.
+//! 4. A file that starts like a script is text, whatever follows: interpreters run the lines before a
+//!    tail of junk. Such a file names its interpreter, opens PHP, or has a few whole lines of clean text in its
+//!    first 512 bytes. A PDF has such lines too, but is not text.
 //!
-//! The name of the file decides how far that goes ([`judge_named`]), since it decides which program reads the file. A
-//! language or a configuration format is text always; what of it cannot be decoded is named. Prose and a file of
-//! unknown format are text when they have lines of text anywhere, unless their structure is that of a binary format
-//! from end to end.
+//! The name of the file decides which of these rules apply ([`judge_named`]), because it decides which program reads
+//! the file. A language or a configuration format is always text, and undecodable parts are reported. Prose and files
+//! of unknown format are text if they have lines of text anywhere, unless the whole file has the structure of a
+//! binary format.
 //!
-//! Compressed and random data has about 10 % such controls and 50 % malformed UTF-8, machine code and
-//! tables have far more, and runs of NULs; a source file that hides behind a NUL has few of either.
+//! Compressed and random data has about 10 % such controls and 50 % malformed UTF-8. Machine code and tables have far
+//! more, and runs of NULs. A source file that hides behind a NUL has few of either.
 
 use super::names::{NameKind, extension};
 use super::{Encoding, Undecoded, containers, declared};
 use std::borrow::Cow;
 
-/// How many bytes git looks at (`FIRST_FEW_BYTES` of its `buffer_is_binary`).
+/// Bytes that git checks (`FIRST_FEW_BYTES` of its `buffer_is_binary`).
 const GIT_LOOKS_AT: usize = 8000;
 
-/// How much of a file's start is asked whether it is text.
+/// Bytes at the start of a file that can decide whether it is text.
 const START: usize = 512;
 
-/// What a file's bytes are.
+/// The class of a file's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::diff) enum Content {
     Text,
@@ -42,16 +42,16 @@ pub(in crate::diff) enum Content {
     Binary,
 }
 
-/// Returns true if git calls the bytes binary when no attribute says otherwise.
+/// Returns true if git treats the bytes as binary without an attribute.
 pub(in crate::diff) fn has_early_nul(bytes: &[u8]) -> bool {
     memchr::memchr(0, &bytes[..bytes.len().min(GIT_LOOKS_AT)]).is_some()
 }
 
-/// What a side of a change is, given its name.
+/// The classification of one side of a change, given its name.
 #[derive(Debug)]
 pub(in crate::diff) struct Judged {
     pub(in crate::diff) content: Content,
-    /// What of it cannot be decoded, where the name promises text.
+    /// The undecodable part, if the name is that of a text format.
     pub(in crate::diff) undecoded: Option<Undecoded>,
 }
 
@@ -61,7 +61,7 @@ impl From<Content> for Judged {
     }
 }
 
-/// Returns what the bytes of a file are. `git_hides`: git calls one of the two sides binary for its bytes.
+/// Classifies the bytes of a file. `git_hides` is true if git treats one of the two sides as binary for its bytes.
 pub(in crate::diff) fn judge_named(bytes: &[u8], path: &[u8], git_hides: bool) -> Judged {
     let kind = NameKind::of(path);
     if kind == NameKind::Text {
@@ -80,7 +80,7 @@ pub(in crate::diff) fn judge_named(bytes: &[u8], path: &[u8], git_hides: bool) -
     }
 }
 
-/// Judges a file whose name promises text.
+/// Classifies a file whose name is that of a text format.
 fn judge_text(bytes: &[u8], path: &[u8]) -> Judged {
     let extension = extension(path);
     let has_nul = memchr::memchr(0, bytes).is_some();
@@ -100,7 +100,7 @@ fn judge_text(bytes: &[u8], path: &[u8]) -> Judged {
     Judged { content: Content::Text, undecoded: declared::opaque(bytes, &extension).or_else(undecoded) }
 }
 
-/// Returns what of a part of a file cannot be decoded, such as the lines that a patch shows.
+/// Returns the undecodable part of a piece of a file, such as the lines in a patch.
 pub(in crate::diff) fn flaw(bytes: &[u8], path: &[u8]) -> Option<Undecoded> {
     match NameKind::of(path) {
         NameKind::Text => judge_text(bytes, path).undecoded,
@@ -108,7 +108,7 @@ pub(in crate::diff) fn flaw(bytes: &[u8], path: &[u8]) -> Option<Undecoded> {
     }
 }
 
-/// Returns true if bytes of a text format are text in UTF-8, or in an encoding that has ASCII as a part.
+/// Returns true if the bytes of a text format are text in UTF-8, or in an encoding that is a superset of ASCII.
 fn is_decodable(bytes: &[u8]) -> bool {
     looks_like_text(bytes) || starts_as_text(bytes) || is_legacy_text(bytes)
 }
@@ -122,7 +122,7 @@ fn is_legacy_text(bytes: &[u8]) -> bool {
     controls <= bytes.len() / 20 + 2 && blanks >= bytes.len() / 100
 }
 
-/// Judges a file without a name that says what it is.
+/// Classifies a file whose name does not determine its format.
 fn judge_unknown(bytes: &[u8], kind: NameKind) -> Content {
     if let Some(encoding) = wide(bytes) {
         return Content::Wide(encoding);
@@ -131,13 +131,13 @@ fn judge_unknown(bytes: &[u8], kind: NameKind) -> Content {
     if is_text && !containers::is_container(bytes) { Content::Text } else { Content::Binary }
 }
 
-/// Returns true if some whole lines are text: two in a row or one with a blank, of 20 bytes together, or one that
-/// gives a name a value. In prose, any line of 8 bytes, or the first line of the file, is enough.
+/// Returns true if some whole lines are text: two in a row or one with a blank, of 20 bytes in total, or one that
+/// assigns a value to a name. In prose, any line of 8 bytes, or the first line of the file, is enough.
 fn has_text_lines(bytes: &[u8], kind: NameKind) -> bool {
     const ROW_MIN: usize = 20;
     let (mut lines, mut size, mut has_blank) = (0, 0, false);
     let mut is_first = true;
-    // A carriage return alone ends a line for many programs.
+    // Many programs accept a lone carriage return as a line end.
     for line in bytes.split(|b| matches!(b, b'\n' | b'\r')) {
         let line = without_nuls(line);
         let text = line.trim_ascii();
@@ -161,12 +161,12 @@ fn has_text_lines(bytes: &[u8], kind: NameKind) -> bool {
     false
 }
 
-/// Bytes of a line that makes a file of prose text, and of the first line of the file. Shorter ones turn up in junk.
+/// Minimum bytes of a line that makes a prose file text, and of the first line of a file. Shorter ones occur in junk.
 const PROSE_LINE_MIN: usize = 8;
 const PROSE_FIRST_MIN: usize = 4;
 
-/// Returns a line as programs read it that drop NULs: without those at its end, and without those between the
-/// characters of UTF-16 and UTF-32. In other places they separate the texts of a binary format, and stay.
+/// Returns a line as programs that drop NULs read it: without the NULs at its end, and without those between the
+/// characters of UTF-16 and UTF-32. Other NULs separate the texts of a binary format, so they stay.
 fn without_nuls(line: &[u8]) -> Cow<'_, [u8]> {
     const TRAILING_MAX: usize = 3;
     const ROW: &[u8] = &[0; 4];
@@ -179,7 +179,7 @@ fn without_nuls(line: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text.iter().copied().filter(|b| *b != 0).collect())
 }
 
-/// Returns true if a line gives a name a value, as files of settings do: `NAME=value`, `name: value`.
+/// Returns true if a line assigns a value to a name, as settings files do: `NAME=value`, `name: value`.
 fn is_assignment(line: &[u8]) -> bool {
     const VALUE_MIN: usize = 6;
     let line = line.strip_prefix(b"export ").unwrap_or(line);
@@ -190,7 +190,7 @@ fn is_assignment(line: &[u8]) -> bool {
     name > 2 && line[0].is_ascii_alphabetic() && value.is_some_and(|v| v.len() >= VALUE_MIN)
 }
 
-/// Returns what the bytes are, whatever git calls them.
+/// Classifies the bytes without regard to git's classification.
 pub(in crate::diff) fn judge(bytes: &[u8]) -> Content {
     if bytes.is_empty() {
         return Content::Text;
@@ -205,7 +205,7 @@ pub(in crate::diff) fn judge(bytes: &[u8]) -> Content {
     }
 }
 
-/// Recognizes UTF-16 and UTF-32 by the byte order mark alone; [`judge`] looks at the rest.
+/// Recognizes UTF-16 and UTF-32 by the byte order mark alone; [`judge`] checks the rest.
 pub(in crate::diff) fn marked(bytes: &[u8]) -> Option<Encoding> {
     match bytes {
         [0xff, 0xfe, 0, 0, ..] => Some(Encoding::Utf32Le),
@@ -216,7 +216,7 @@ pub(in crate::diff) fn marked(bytes: &[u8]) -> Option<Encoding> {
     }
 }
 
-/// Returns how many bytes a unit of an encoding has.
+/// Returns the number of bytes of a unit.
 fn width(encoding: Encoding) -> usize {
     match encoding {
         Encoding::Bytes => 1,
@@ -225,11 +225,11 @@ fn width(encoding: Encoding) -> usize {
     }
 }
 
-/// Returns the encoding of bytes that are UTF-16 or UTF-32.
+/// Returns the encoding if the bytes are UTF-16 or UTF-32.
 fn wide(bytes: &[u8]) -> Option<Encoding> {
-    // Two bytes that happen to be there do not make UTF-16: ASCII, and be it line ends and blanks, brings a NUL.
+    // ASCII in UTF-16, including line ends and blanks, has a NUL. Without one, a byte order mark may be an accident.
     memchr::memchr(0, bytes)?;
-    // The whole, or else its start: a tail of junk does not undo the lines before it.
+    // Check the whole, or else the start: a tail of junk must not hide the lines before it.
     let parts = [bytes, &bytes[..bytes.len().min(START)]];
     if let Some(encoding) = marked(bytes) {
         let fits = |part: &[u8]| {
@@ -243,18 +243,18 @@ fn wide(bytes: &[u8]) -> Option<Encoding> {
     encodings.into_iter().filter(|e| bytes.len() >= 4 * width(*e)).find(|encoding| {
         parts.into_iter().any(|part| {
             let seen = Units::count(part, *encoding);
-            // Line ends with a NUL between them are not a text. Blanks and empty lines beside a text make nothing else of it.
+            // Line ends with NULs between them are not text. Blanks and empty lines do not count against a text.
             if seen.visible == 0 || seen.visible * 8 < seen.all - seen.blank {
                 return false;
             }
-            // A few malformed units do not make something else of what is ASCII for the most part.
+            // A few malformed units do not change the classification of mostly ASCII text.
             let is_ascii = seen.ascii * 4 >= seen.all * 3 && seen.odd * 8 <= seen.all;
             is_ascii || (seen.ascii * 2 >= seen.all && seen.odd * 50 <= seen.all)
         })
     })
 }
 
-/// What the units of a file are.
+/// Counts of the units of a file by kind.
 struct Units {
     all: usize,
     /// Printable ASCII, tabs and line ends.
@@ -263,7 +263,7 @@ struct Units {
     visible: usize,
     /// Spaces, tabs, and the ends of empty lines.
     blank: usize,
-    /// Controls, NUL, U+FFFE, U+FFFF, and what is no character.
+    /// Controls, NUL, U+FFFE, U+FFFF, and invalid units.
     odd: usize,
 }
 
@@ -306,9 +306,9 @@ fn utf32(unit: &[u8], encoding: Encoding) -> Option<char> {
     char::from_u32(if encoding == Encoding::Utf32Be { u32::from_be_bytes(unit) } else { u32::from_le_bytes(unit) })
 }
 
-/// Decodes UTF-16 or UTF-32 to UTF-8, without its byte order mark. What is malformed becomes U+FFFD.
+/// Decodes UTF-16 or UTF-32 to UTF-8, without its byte order mark. Malformed units become U+FFFD.
 ///
-/// Works in place as long as the text does not grow, which saves a copy of all but far eastern files.
+/// Works in place while the text does not grow, which saves a copy for all but East Asian files.
 pub(in crate::diff) fn decode(mut bytes: Vec<u8>, encoding: Encoding) -> Vec<u8> {
     let mut read = if marked(&bytes) == Some(encoding) { width(encoding) } else { 0 };
     let mut written = 0;
@@ -334,7 +334,8 @@ pub(in crate::diff) fn decode(mut bytes: Vec<u8>, encoding: Encoding) -> Vec<u8>
     bytes
 }
 
-/// Encodes a text in UTF-16 or UTF-32, with a byte order mark if `mark` is set; other encodings leave it as it is.
+/// Encodes a text in UTF-16 or UTF-32, with a byte order mark if `mark` is set; leaves it unchanged for other
+/// encodings.
 pub fn encode_wide(text: &str, encoding: Encoding, mark: bool) -> Vec<u8> {
     let chars = mark.then_some('\u{feff}').into_iter().chain(text.chars());
     let mut out = Vec::with_capacity(text.len() * width(encoding));
@@ -350,7 +351,7 @@ pub fn encode_wide(text: &str, encoding: Encoding, mark: bool) -> Vec<u8> {
     out
 }
 
-/// Returns the first character and how many bytes it takes; `bytes` is not empty.
+/// Returns the first character and its length in bytes; `bytes` is not empty.
 fn first_char(bytes: &[u8], encoding: Encoding) -> (char, usize) {
     let unit = &bytes[..bytes.len().min(4)];
     if width(encoding) == 4 {
@@ -363,9 +364,9 @@ fn first_char(bytes: &[u8], encoding: Encoding) -> (char, usize) {
     }
 }
 
-/// Returns true if the bytes start as a script does, whatever follows; see the rule at the top.
+/// Returns true if the bytes start like a script, whatever follows; see rule 4 above.
 fn starts_as_text(bytes: &[u8]) -> bool {
-    /// The least bytes of clean lines, and of one such line: shorter ones turn up in junk.
+    /// Minimum bytes of clean lines, and of one such line: shorter ones occur in junk.
     const CLEAN_MIN: usize = 20;
     const LINE_MIN: usize = 8;
     let php = |part: &[u8]| part.windows(5).any(|w| w.eq_ignore_ascii_case(b"<?php"));
@@ -376,7 +377,7 @@ fn starts_as_text(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(START)];
     let mut clean = 0;
     for line in start.split_inclusive(|b| *b == b'\n') {
-        // What the window cuts is a line as well; what ends in junk is none.
+        // A single line that fills the window counts although it is cut off. Any other line must end in the window.
         let cut = line.len() == start.len() && start.len() < bytes.len();
         if line.len() >= LINE_MIN && (line.ends_with(b"\n") || cut) && is_clean(line) {
             clean += line.len();
@@ -385,7 +386,7 @@ fn starts_as_text(bytes: &[u8]) -> bool {
     clean >= CLEAN_MIN && !bytes.starts_with(b"%PDF-")
 }
 
-/// Returns true if a line is text without a flaw.
+/// Returns true if a line is text without invalid characters or controls.
 fn is_clean(line: &[u8]) -> bool {
     let line = match std::str::from_utf8(line) {
         Ok(line) => line,
@@ -396,14 +397,14 @@ fn is_clean(line: &[u8]) -> bool {
     line.chars().all(|c| matches!(c, '\t'..='\r' | '\u{1b}') || !c.is_control()) && line.chars().any(|c| c != ' ')
 }
 
-/// Weighs the bytes of the whole file; see the rule at the top.
+/// Classifies by the counts of the whole file; see rule 3 above.
 fn looks_like_text(bytes: &[u8]) -> bool {
     let (mut controls, mut lone_nuls, mut printable) = (0, 0, 0);
     let mut last = b' ';
     for chunk in bytes.utf8_chunks() {
         for b in chunk.valid().bytes() {
             match b {
-                // Tab, line feed, vertical tab, form feed, carriage return; ESC colours logs.
+                // Tab, line feed, vertical tab, form feed, carriage return; ESC occurs in coloured logs.
                 b'\t'..=b'\r' | 0x1b | b' '..=b'~' | 0x80.. => printable += 1,
                 0 if last != 0 => lone_nuls += 1,
                 _ => controls += 1,
@@ -415,9 +416,10 @@ fn looks_like_text(bytes: &[u8]) -> bool {
     few && printable >= bytes.len() / 3 * 2 && printable > 0
 }
 
-/// Recognizes formats by their signature and, where the signature could be typed, by what follows it.
+/// Recognizes formats by their signature, and also by the bytes after it if the signature consists of typeable
+/// characters.
 fn is_known_format(b: &[u8]) -> bool {
-    /// Signatures with a byte that no text has there.
+    /// Signatures with a byte that text does not have at that position.
     const PLAIN: &[&[u8]] = &[
         b"\x89PNG\r\n\x1a\n",
         b"\xff\xd8\xff",
@@ -479,7 +481,7 @@ fn is_known_format(b: &[u8]) -> bool {
         || (at(0, b"BZh") && at(4, b"1AY&SY"))
         || (at(4, b"ftyp") && binary_within(0..4))
         || (at(257, b"ustar") && at(156 + 101, b"ustar") && binary_within(136..157))
-        // A second line of high bytes, as the standard asks of files with binary parts.
+        // A second line of high bytes, which the standard recommends for files with binary parts.
         || (at(0, b"%PDF-") && b.iter().take(32).filter(|c| **c >= 0x80).count() >= 4)
 }
 
@@ -494,7 +496,7 @@ mod tests {
         }
     }
 
-    /// Bytes as a compressor leaves them.
+    /// Returns random bytes, like compressed data.
     fn noise(n: usize) -> Vec<u8> {
         let mut random = crate::diff::tests::Random(5);
         (0..n).map(|_| random.below(256) as u8).collect()
@@ -551,7 +553,7 @@ mod tests {
         for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
             let code = "using System;\r\n// \u{fc}ber \u{1f600}\r\n";
             assert_eq!(judge(&utf16(code, encoding)), Content::Wide(encoding));
-            // Blanks behind a line are not what a file is judged by.
+            // Trailing blanks of a line do not affect the classification.
             let long = format!("rm -rf /\u{202e}x{}\n", " ".repeat(5_000));
             assert_eq!(judge(&utf16(&long, encoding)), Content::Wide(encoding));
             let lines = format!("mark\u{200b}\u{200c}\u{200b}{}", "\r\n".repeat(3_000));
@@ -563,7 +565,7 @@ mod tests {
                 assert_eq!(decode(bytes, encoding), text.as_bytes(), "{text:?}");
             }
         }
-        // Two bytes of Latin-1, a sound file, and a text with a NUL after each letter but none else.
+        // Two bytes of Latin-1, a sound file, and a text with a NUL after each letter and no other NUL.
         for (bytes, want) in [
             (b"\xff\xfe\xfd\nabc\n".to_vec(), Content::Text),
             ([&b"\xff\xfe"[..], &noise(4000)].concat(), Content::Binary),
@@ -587,12 +589,12 @@ mod tests {
                 assert_eq!(judge(&bytes), Content::Wide(encoding), "{text:?}");
                 assert_eq!(decode(bytes, encoding), code.as_bytes(), "{text:?}");
             }
-            // No character, and a unit that is cut.
+            // An invalid character, and a cut-off unit.
             let mut bytes = utf32("\u{feff}a", encoding);
             bytes.extend([0xff; 6]);
             assert_eq!(decode(bytes, encoding), "a\u{fffd}\u{fffd}".as_bytes());
         }
-        // A table of small numbers is none.
+        // A table of small numbers is not text.
         let table: Vec<u8> = (0u32..400).flat_map(|n| (n % 97 * 1000).to_le_bytes()).collect();
         assert_eq!(judge(&table), Content::Binary);
     }
@@ -628,7 +630,7 @@ mod tests {
         ] {
             assert_eq!(judge(&bytes), Content::Binary, "{what}");
         }
-        // Junk is junk, whatever its seed.
+        // Random bytes are binary for every seed.
         let mut random = crate::diff::tests::Random(9);
         for _ in 0..2000 {
             let bytes: Vec<u8> = (0..600).map(|_| random.below(256) as u8).collect();
@@ -642,7 +644,7 @@ mod tests {
         let mut bytes = b"\xff\xfea\0\x00\xd8\n\0b\0".to_vec();
         bytes.push(b'!');
         assert_eq!(decode(bytes, Encoding::Utf16Le), "a\u{fffd}\nb\u{fffd}".as_bytes());
-        // Text that grows needs more room than it came with.
+        // Text that grows when decoded needs a larger buffer.
         let long = "\u{feff}a\u{4e2d}\u{6587}\u{10000}".repeat(50);
         let decoded = decode(utf16(&long, Encoding::Utf16Be), Encoding::Utf16Be);
         assert_eq!(decoded, long.trim_start_matches('\u{feff}').as_bytes());

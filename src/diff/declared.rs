@@ -1,15 +1,15 @@
-//! Encodings that a file declares for itself, as far as they are not made of ASCII.
+//! Recognizes declared encodings that are not supersets of ASCII.
 //!
-//! Python reads `# coding: cp037` in the first two lines and decodes the rest with it. Parsers of XML, of pages and of
-//! JSP do the same with `encoding`, `charset` and `pageEncoding`. Almost all encodings have ASCII as a part, so the
-//! rules read such a file as it is; UTF-7 is decoded in [`super::reading`].
+//! Python reads `# coding: cp037` in the first two lines and decodes the rest with it. Parsers of XML, HTML and JSP
+//! do the same with `encoding`, `charset` and `pageEncoding`. Almost all encodings are supersets of ASCII, so the
+//! rules read such files without decoding; UTF-7 is decoded in [`super::reading`].
 
 use super::Undecoded;
 
 /// Bytes at the start of a file that parsers search for a declaration.
 const START: usize = 1024;
 
-/// Returns the declared encoding if the file is not readable without it.
+/// Returns the declared encoding if the file is unreadable without decoding.
 pub(in crate::diff) fn opaque(bytes: &[u8], extension: &str) -> Option<Undecoded> {
     let start = &bytes[..bytes.len().min(START)];
     let name = match extension {
@@ -44,7 +44,7 @@ fn markup(start: &[u8]) -> Option<String> {
     })
 }
 
-/// Reads a name behind blanks and quotes.
+/// Reads a name after blanks and quotes.
 fn name_at(value: &[u8]) -> Option<String> {
     let start = value.iter().position(|b| !matches!(b, b' ' | b'\t' | b'"' | b'\''))?;
     let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
@@ -58,8 +58,8 @@ const EBCDIC: &[u32] = &[
     933, 935, 937, 939, 1025, 1026, 1047, 1112, 1122, 1123, 1140, 1141, 1142, 1143, 1144, 1145, 1146, 1147, 1148, 1149,
 ];
 
-/// Returns true for an encoding in which a byte of a character can be a backslash, so that a quote which ends a string
-/// looks escaped.
+/// Returns true for an encoding in which the second byte of a character can be a backslash, so that the quote that
+/// ends a string looks escaped.
 fn hides_quotes(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "shiftjis",
@@ -96,7 +96,7 @@ fn hides_quotes(name: &str) -> bool {
     NAMES.contains(&name.as_str())
 }
 
-/// Returns true for an encoding whose bytes do not read as ASCII where its text is ASCII.
+/// Returns true for an encoding in which ASCII text does not have the bytes of ASCII.
 fn is_opaque(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "unicodeescape",

@@ -1,4 +1,4 @@
-//! Which lines differ, and the hunks around them: what `git diff` with its defaults finds.
+//! Finds the differing lines and groups them into hunks, with the same result as `git diff` with its defaults.
 //!
 //! Git's defaults are Myers' algorithm, the indent heuristic and three lines of context.
 
@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Unchanged lines before and after an edit.
 const CONTEXT: u32 = 3;
 
-/// Returns the hunks that turn `old` into `new`; none when they are equal.
+/// Returns the hunks that turn `old` into `new`; empty if they are equal.
 pub(in crate::diff) fn between(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     if old == new {
         return Vec::new();
@@ -21,7 +21,7 @@ pub(in crate::diff) fn between(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     group(old, new, edits(old, new))
 }
 
-/// Returns one hunk that holds a whole file.
+/// Returns a range that covers a whole file.
 fn all(text: &[u8]) -> Lines {
     Lines { start: 1, count: count(text), bytes: 0..text.len() }
 }
@@ -33,16 +33,16 @@ pub(in crate::diff) fn count(text: &[u8]) -> u32 {
     u32::try_from(ends + usize::from(open)).unwrap_or(u32::MAX)
 }
 
-/// The algorithm numbers lines with 31 bits; what has more is shown as replaced.
+/// The algorithm numbers lines with 31 bits; a longer file is shown as replaced.
 fn too_many_lines(text: &[u8]) -> bool {
     text.len() >= i32::MAX as usize && count(text) >= i32::MAX as u32
 }
 
 /// Finds the edits, in order.
 ///
-/// Git compares the whole files. So does this, in effect; but of the lines that both files begin and end
-/// with it only finds out what can matter: whether they equal a line in between. How often such a line
-/// occurs decides what the algorithm leaves out at first, and equal lines let an edit slide.
+/// Git compares the whole files, and the result here is the same. But for the lines that both files share at the
+/// start and end, this function only computes what affects the result: whether they equal a line in between. The
+/// number of such lines decides which lines the algorithm ignores at first, and equal lines let an edit slide.
 fn edits(old: &[u8], new: &[u8]) -> Vec<Edit> {
     let ends = common_ends(old, new);
     edits_between(old, new, ends)
@@ -72,13 +72,13 @@ fn edits_between(old: &[u8], new: &[u8], (prefix, suffix): (usize, usize)) -> Ve
     diff.hunks().map(|h| Edit { old: old.lines(h.before), new: new.lines(h.after) }).collect()
 }
 
-/// Decides by the indentation around it where an edit that can slide comes to rest, as git does.
+/// Selects the position of an edit that can slide by the surrounding indentation, as git does.
 ///
-/// The library asks for the indentation of a token; here one token stands for many lines. So it is given
-/// tokens of its own for the lines that it looks at.
+/// The library asks for the indentation of a token, but here one token can represent many lines. So the library gets
+/// separate tokens for the lines whose indentation it needs.
 fn best_end(starts: &Starts<'_>, lines: u32, edit: Range<u32>, earliest_end: u32) -> u32 {
-    /// Ends that are tried, and more lines than count around each (`INDENT_HEURISTIC_MAX_SLIDING` and
-    /// `MAX_BLANKS` of git's `xdiff/xdiffi.c`).
+    /// Number of positions that are tried, and a bound on the lines around each that matter
+    /// (`INDENT_HEURISTIC_MAX_SLIDING` and `MAX_BLANKS` of git's `xdiff/xdiffi.c`).
     const TRIED: u32 = 100;
     const AROUND: u32 = 24;
     let first_end = earliest_end.max(edit.end.saturating_sub(TRIED));
@@ -89,15 +89,15 @@ fn best_end(starts: &Starts<'_>, lines: u32, edit: Range<u32>, earliest_end: u32
     from + heuristic.best_slider_end(&tokens, edit.start - from..edit.end - from, earliest_end.saturating_sub(from))
 }
 
-/// Returns how far the line that `text` starts with is indented. Form feeds are no blanks to git.
+/// Returns the indentation of the first line of `text`. Git does not count form feeds as blanks.
 fn level(text: &[u8]) -> IndentLevel {
     let line = text.iter().take_while(|b| **b != b'\n');
     IndentLevel::for_ascii_line(line.map(|b| if *b == 0x0c { b'x' } else { *b }), 8)
 }
 
-/// Returns how many bytes of whole lines both texts begin with, and end with after that.
+/// Returns the number of bytes of whole lines that both texts share at the start, and at the end after that.
 fn common_ends(old: &[u8], new: &[u8]) -> (usize, usize) {
-    /// Compared at once.
+    /// Bytes that are compared at once.
     const BLOCK: usize = 256;
     let equal = |(a, b): &(&[u8], &[u8])| a == b;
     let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK)).take_while(equal).count() * BLOCK;
@@ -108,30 +108,30 @@ fn common_ends(old: &[u8], new: &[u8]) -> (usize, usize) {
     let (old_rest, new_rest) = (&old[..old.len() - blocks], &new[..new.len() - blocks]);
     let bytes = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
     let tail = &old[old.len() - blocks - bytes..];
-    // The first of these lines may begin before them, and differently.
+    // The first of these lines may begin earlier, with different bytes.
     (prefix, memchr::memchr(b'\n', tail).map_or(0, |i| tail.len() - i - 1))
 }
 
-/// Numbers lines so that equal ones have equal numbers.
+/// Assigns numbers to lines, so that equal lines have equal numbers.
 struct Tokens<'a> {
     interner: Interner<&'a [u8]>,
-    /// For each [`hash`] of a line between the common ends, the token of one such line; else [`NONE`].
+    /// For each [`hash`] of a line between the common ends, the token of one such line, or [`NONE`].
     middle: [Token; 1 << HASH_BITS],
 }
 
 const HASH_BITS: u32 = 12;
-/// The token of all lines that equal none between the common ends.
+/// The token of all lines that equal no line between the common ends.
 const NONE: Token = Token(0);
 
 impl<'a> Tokens<'a> {
     fn new() -> Self {
         let mut interner = Interner::new(0);
-        // No line is empty: the first token is taken by what is none.
+        // No line is empty, so the empty text reserves the first token, which is [`NONE`].
         interner.intern(&[][..]);
         Self { interner, middle: [NONE; 1 << HASH_BITS] }
     }
 
-    /// Returns the tokens of the lines in `range`, and where each line starts and the last one ends.
+    /// Returns the tokens of the lines in `range`, the start of each line, and the end of the last one.
     fn of_middle(&mut self, text: &'a [u8], range: Range<usize>) -> (Vec<Token>, Vec<usize>) {
         let mut out = Vec::with_capacity(guess(range.len()));
         let mut starts = Vec::with_capacity(guess(range.len()));
@@ -149,7 +149,7 @@ impl<'a> Tokens<'a> {
         (out, starts)
     }
 
-    /// Every line between the ends must be known before.
+    /// All lines between the common ends must be registered before.
     fn of_outside(&mut self, text: &'a [u8]) -> Vec<Token> {
         let mut out = Vec::with_capacity(guess(text.len()));
         for line in lines(text) {
@@ -160,7 +160,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Guesses how many lines so many bytes are; little of a file of few long lines.
+/// Estimates the number of lines in a number of bytes; capped, because a file of few long lines needs little room.
 fn guess(bytes: usize) -> usize {
     (bytes / 32).min(1 << 16) + 1
 }
@@ -186,14 +186,14 @@ fn hash(line: &[u8]) -> usize {
     (mixed >> (u64::BITS - HASH_BITS)) as usize
 }
 
-/// Where the lines of a file start.
+/// The starts of the lines of a file.
 struct Starts<'a> {
     text: &'a [u8],
-    /// The number (from 0) of the first line between the common ends.
+    /// Number (from 0) of the first line between the common ends.
     first: u32,
-    /// Where the lines between the common ends start, and the last one ends.
+    /// Starts of the lines between the common ends, and the end of the last one.
     middle: Vec<usize>,
-    /// The last line outside the middle that was asked for, and its start: the next one is near.
+    /// The last requested line outside the middle, and its start: the next request is near.
     last: Cell<(u32, usize)>,
 }
 
@@ -207,7 +207,7 @@ impl<'a> Starts<'a> {
         if let Some(start) = line.checked_sub(self.first).and_then(|n| self.middle.get(n as usize)) {
             return *start;
         }
-        // Only an edit that slid out of the middle is asked for here.
+        // Only an edit that slid out of the middle needs such a line.
         let end = self.first + (self.middle.len() - 1) as u32;
         let edge = if line < self.first {
             (self.first, self.middle[0])
@@ -232,7 +232,7 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// Puts edits that are at most twice the context apart into one hunk, and the context around it.
+/// Groups edits that are at most twice the context apart into one hunk, and adds the context.
 fn group(old: &[u8], new: &[u8], edits: Vec<Edit>) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     for edit in edits {
@@ -276,7 +276,7 @@ fn with_context(text: &[u8], first: &Lines, last: &Lines) -> Lines {
 mod tests {
     use super::*;
 
-    /// The plain way: every line of both files is told apart.
+    /// The reference implementation: compares all lines of both files.
     fn edits_of_whole_files(old: &[u8], new: &[u8]) -> Vec<Edit> {
         edits_between(old, new, (0, 0))
     }

@@ -1,15 +1,16 @@
-//! A change with its secrets hidden, for what is stored.
+//! A change with its secrets masked, for the store.
 
 use super::{Text, TextChange};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Finds the bytes of a text that have to be hidden: in order, not overlapping.
+/// Finds the byte ranges of a text that have to be masked: in order, not overlapping.
 pub(super) type Search<'m> = dyn Fn(&[u8]) -> Vec<Range<usize>> + 'm;
 
 impl Text {
-    /// Returns a part of the text as it may be shown; `None`: it is not a slice of this text. The text around a part
-    /// can reveal a secret, so the text is searched as a whole, once; the result of the first caller's search is kept.
+    /// Returns a part of the text with its secrets masked; `None` if it is not a slice of this text. The surrounding
+    /// text can reveal a secret, so the whole text is searched, once; the result of the first caller's search is
+    /// kept.
     pub fn masked_part<'p>(&self, part: &'p [u8], search: &Search<'_>) -> Option<Cow<'p, [u8]>> {
         let Range { start, end } = self.range_of(part)?;
         let hidden = self.hidden(search);
@@ -21,7 +22,7 @@ impl Text {
         Some(masked)
     }
 
-    /// Returns where a slice of this text stands.
+    /// Returns the position of a slice of this text.
     pub(in crate::diff) fn range_of(&self, part: &[u8]) -> Option<Range<usize>> {
         let at = (part.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
         let end = at.checked_add(part.len())?;
@@ -39,7 +40,7 @@ impl Text {
     }
 }
 
-/// Overwrites every range of a text with `*`; line ends stay, so that lines and columns do.
+/// Overwrites ranges of a text with `*`, except line ends, so that lines and columns do not move.
 pub(crate) fn blank_all(text: &mut [u8], hidden: &[Range<usize>]) {
     hidden.iter().for_each(|h| blank(text, h.clone()));
 }
@@ -53,7 +54,7 @@ fn blank(text: &mut [u8], span: Range<usize>) {
 }
 
 impl TextChange {
-    /// Returns the change with its text as it may be stored, as what git would show.
+    /// Returns the change with its text masked, in the form that git would show.
     pub fn masked(&self, search: &Search<'_>) -> Self {
         let mut hunks = self.hunks.clone();
         for h in &mut hunks {

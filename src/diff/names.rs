@@ -1,16 +1,16 @@
-//! What a file's name says about its content: text that programs read, data, or neither.
+//! The kind of content that a file name implies: text that programs read, data, or neither.
 //!
 //! The rules for content depend on it, because the name decides which program reads the file. A compiler, an
-//! interpreter or a parser of settings reads a file of its own format whatever bytes it starts with.
+//! interpreter or a parser of settings reads a file of its own format, whatever bytes it starts with.
 
-/// What a name says about the content.
+/// The kind of content that a name implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::diff) enum NameKind {
     /// A programming language or a configuration format: always text.
     Text,
     /// A format that is not text: pictures, archives, fonts, databases, model weights.
     Data,
-    /// Text for people: a few bytes of text among others are shown and read, and nothing decodes the rest.
+    /// Text for people: a few bytes of text among others are shown and scanned, and undecodable parts are ignored.
     Prose,
     /// No extension, a dotfile, or an extension that is not in the tables.
     Unknown,
@@ -21,7 +21,7 @@ impl NameKind {
     pub(in crate::diff) fn of(path: &[u8]) -> Self {
         let name = memchr::memrchr(b'/', path).map_or(path, |i| &path[i + 1..]);
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-        // Templates and examples carry a suffix behind the extension that counts.
+        // Templates and examples have a suffix after the extension that determines the format.
         let bare = SUFFIXES.iter().find_map(|s| name.strip_suffix(s)).unwrap_or(&name);
         match Self::of_name(&name) {
             Self::Unknown => Self::of_name(bare),
@@ -46,14 +46,14 @@ impl NameKind {
     }
 }
 
-/// Returns the extension of a path in lower case; empty where the name has none.
+/// Returns the extension of a path in lower case; empty if the name has none.
 pub(in crate::diff) fn extension(path: &[u8]) -> String {
     let name = memchr::memrchr(b'/', path).map_or(path, |i| &path[i + 1..]);
     let extension = memchr::memrchr(b'.', name).map_or(&[][..], |i| &name[i + 1..]);
     String::from_utf8_lossy(extension).to_ascii_lowercase()
 }
 
-/// Returns true if a list of words has a word.
+/// Returns true if a list of words contains a word.
 fn is_in(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|w| w == word)
 }
@@ -62,7 +62,7 @@ fn is_in(list: &str, word: &str) -> bool {
 const SUFFIXES: &[&str] =
     &[".in", ".tmpl", ".tpl", ".template", ".example", ".sample", ".dist", ".j2", ".erb", ".orig"];
 
-/// Returns true for a file name that a program looks for, with or without a suffix of its own.
+/// Returns true for a file name that a program searches for, with or without a suffix of its own.
 fn is_text_name(name: &str) -> bool {
     const NAMES: &str = "\
         dockerfile containerfile makefile gnumakefile bsdmakefile kbuild kconfig justfile \

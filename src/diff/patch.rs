@@ -1,11 +1,11 @@
 //! Patches of any origin: git, mail, GNU diff, Subversion, Mercurial.
 //!
-//! What stands between the changed files is skipped, as `git apply` does. What is a changed file must be
-//! whole: counts that do not fit, hunks that overlap or content that is missing are usage errors that
-//! name the line of the patch, for a review of half a patch would be worth nothing.
+//! Text between the changed files is skipped, as `git apply` does. A changed file must be complete: counts that do
+//! not match, hunks that overlap, and missing content are usage errors with the line in the patch, because a review
+//! of half a patch would be worthless.
 //!
-//! So are names that are absolute, that hold `..`, or that lie in `.git`: `git apply` refuses them too, and a report
-//! would name a file that the patch does not mean. Needs about twice the patch in memory.
+//! Names that are absolute, contain `..`, or lie in `.git` are errors too: `git apply` rejects them, and a report
+//! would name a file that the patch does not mean. Needs about twice the memory of the patch.
 
 mod binary;
 mod head;
@@ -19,24 +19,24 @@ use head::GitHead;
 use hunks::Hunks;
 use names::{pair_of_git_line, pair_of_names};
 
-/// Reads a patch.
+/// Parses a patch.
 ///
-/// An empty patch is no change. Text in which nothing looks like a patch, a combined diff and a context
-/// diff are usage errors.
+/// An empty patch has no changes. Text without any part of a patch, a combined diff and a context diff are usage
+/// errors.
 pub fn parse(patch: &[u8]) -> Result<Vec<FileChange>> {
     read(patch, Heads::Refused)
 }
 
-/// Reads a patch of our own, in which the lines of some files were left out: of these there is a head alone.
+/// Parses a patch that this program wrote, in which some files have only a header, without their lines.
 ///
 /// # Errors
 ///
-/// Those of [`parse`], but for a content that is missing.
+/// Same as [`parse`], except for missing content.
 pub fn parse_kept(patch: &[u8]) -> Result<Vec<FileChange>> {
     read(patch, Heads::Taken)
 }
 
-/// What becomes of a file whose content differs and is not in the patch.
+/// The handling of a file whose content differs and is not in the patch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Heads {
     Refused,
@@ -46,7 +46,7 @@ enum Heads {
 fn read(patch: &[u8], heads: Heads) -> Result<Vec<FileChange>> {
     let decoded;
     let patch = match content::marked(patch) {
-        // What `git diff > x.patch` writes in PowerShell.
+        // PowerShell writes `git diff > x.patch` in UTF-16.
         Some(encoding) => {
             decoded = content::decode(patch.to_vec(), encoding);
             &decoded[..]
@@ -69,7 +69,7 @@ fn read(patch: &[u8], heads: Heads) -> Result<Vec<FileChange>> {
     Ok(changes)
 }
 
-/// Returns true if a text without changed files is what git prints for nothing: no text, or commits.
+/// Returns true if a text without changed files can be git's output for no changes: empty, or only commits.
 fn may_be_without_changes(patch: &[u8]) -> bool {
     let id = |rest: &[u8]| rest.len() >= 40 && rest[..40].iter().all(u8::is_ascii_hexdigit);
     patch.trim_ascii().is_empty()
@@ -77,12 +77,12 @@ fn may_be_without_changes(patch: &[u8]) -> bool {
         || patch.strip_prefix(b"From ").is_some_and(id)
 }
 
-/// The lines of a patch that are still to be read.
+/// The lines of a patch that are not parsed yet.
 struct Reader<'a> {
     rest: &'a [u8],
     /// The number of the next line, for errors.
     number: usize,
-    /// How many bytes of binary contents may still be decoded.
+    /// Bytes of binary contents that may still be decoded.
     budget: usize,
     heads: Heads,
 }
@@ -109,12 +109,12 @@ impl<'a> Reader<'a> {
         Some(line)
     }
 
-    /// Makes a usage error about the next line.
+    /// Returns a usage error about the next line.
     fn wrong(&self, what: impl std::fmt::Display) -> Error {
         wrong(self.number, what)
     }
 
-    /// Reads a changed file if one starts at the next line, which is `line`.
+    /// Parses a changed file if one starts at the next line, which is `line`.
     fn next_file(&mut self, line: &'a [u8]) -> Result<Option<FileChange>> {
         let starts = |n: usize, with: &[u8]| self.peek_at(n).is_some_and(|l| l.starts_with(with));
         match line.first() {
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a file of a git patch, from its `diff --git` line on.
+    /// Parses a file of a git patch, from its `diff --git` line on.
     fn git_file(&mut self) -> Result<FileChange> {
         let number = self.number;
         let Some(first) = self.next() else { return Err(self.wrong("missing file header")) };
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
         finish(entry, content).map_err(|e| wrong(number, e))
     }
 
-    /// Reads a file of a patch without git's header, from its `---` line on.
+    /// Parses a file of a patch without git's header, from its `---` line on.
     fn plain_file(&mut self) -> Result<FileChange> {
         let number = self.number;
         let crlf = self.peek().is_some_and(|l| l.ends_with(b"\r\n"));
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         finish(entry, Shown::Lines(hunks)).map_err(|e| wrong(number, e))
     }
 
-    /// Reads the `---` and `+++` lines.
+    /// Parses the `---` and `+++` lines.
     fn labels(&mut self) -> Result<Option<(&'a [u8], &'a [u8])>> {
         let mut label = |mark: &[u8]| {
             let number = self.number;
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
         Ok(label(b"--- ")?.zip(label(b"+++ ")?))
     }
 
-    /// Reads `Binary files A and B differ`, as GNU diff prints it for a tree.
+    /// Parses `Binary files A and B differ`, as GNU diff prints it for a tree.
     fn plain_binary(&mut self, line: &[u8]) -> Option<Result<FileChange>> {
         let names = trim(line).strip_prefix(b"Binary files ")?.strip_suffix(b" differ")?;
         let at = memchr::memmem::find(names, b" and ")?;
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
         Some(without_content(number, entry))
     }
 
-    /// Reads what Subversion prints for a file that it takes for binary.
+    /// Parses the lines that Subversion prints for a file that it treats as binary.
     fn subversion_binary(&mut self, line: &[u8]) -> Option<Result<FileChange>> {
         let path = trim(line).strip_prefix(b"Index: ")?;
         if !self.peek_at(2)?.starts_with(b"Cannot display: ") {
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
         Some(without_content(number, GitHead::default().entry(&pair_of_names(path, path), false, false)))
     }
 
-    /// Reads the heading of `git diff --submodule=log`: `Submodule PATH OLD..NEW:`.
+    /// Parses the heading of `git diff --submodule=log`: `Submodule PATH OLD..NEW:`.
     fn submodule_log(&mut self, line: &[u8]) -> Option<Result<FileChange>> {
         let mut words = trim(line).strip_prefix(b"Submodule ")?.splitn(2, |b| *b == b' ');
         let (path, range) = (words.next()?, words.next()?);
@@ -273,10 +273,10 @@ fn wrong(number: usize, what: impl std::fmt::Display) -> Error {
     Error::usage(format!("line {number} of the patch: {what}"))
 }
 
-/// Why a file header is invalid.
+/// Reason why a file header is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// A file name, which another command can avoid.
+    /// A problem with a file name, which another command can avoid.
     Name(&'static str),
     Other(&'static str),
 }
@@ -303,23 +303,23 @@ fn combined(number: usize) -> Error {
         .hint_person("git show -m --first-parent MERGE | claude-reviewer review patch -")
 }
 
-/// Returns true if a line is one of a patch with colours.
+/// Returns true if a line belongs to a coloured patch.
 fn coloured(line: &[u8]) -> bool {
     let text = line.split(|b| *b == b'm').nth(1).unwrap_or_default();
     [&b"diff --git"[..], b"--- ", b"+++ ", b"@@ -"].iter().any(|start| text.starts_with(start))
 }
 
-/// Cuts the line end, and a carriage return before it.
+/// Removes the line end, and a carriage return before it.
 fn trim(line: &[u8]) -> &[u8] {
     super::trim_line_end(line)
 }
 
-/// Returns true if a line stands for a binary file in a git patch.
+/// Returns true if a line of a git patch marks a binary file.
 fn is_binary_line(line: &[u8]) -> bool {
     (line.starts_with(b"Binary files ") || line.starts_with(b"Files ")) && line.ends_with(b" differ")
 }
 
-/// Puts a file's names and content together.
+/// Combines a file's names and content.
 fn finish(entry: Entry, content: Shown) -> std::result::Result<FileChange, &'static str> {
     let submodule = [&entry.old, &entry.new].into_iter().flatten().any(|s| s.mode == FileMode::Submodule);
     let body = match content {
@@ -344,7 +344,7 @@ fn finish(entry: Entry, content: Shown) -> std::result::Result<FileChange, &'sta
     Ok(FileChange { entry, body })
 }
 
-/// Takes the commits of a submodule from its two lines.
+/// Parses the commits of a submodule from its two lines.
 fn submodule_change(mut entry: Entry, hunks: &Hunks) -> FileChange {
     let mut dirty = false;
     for (side, text) in [(&mut entry.old, hunks.old_bytes()), (&mut entry.new, hunks.new_bytes())] {

@@ -1,18 +1,18 @@
-//! Further readings of a text: what a program sees that decodes the same bytes in another way.
+//! Further readings of a text: the text as programs see it that decode the same bytes differently.
 //!
-//! Shells and compilers drop NUL bytes, so `sys\0tem` is `system` to them. UTF-7 writes any character in letters
-//! and digits. A file can be UTF-16 in one part and ASCII in another. A backslash at the end of a line continues it in
-//! shells, C and Python. The rules read the text as it is, and then each further reading.
+//! Shells and compilers drop NUL bytes, so they read `sys\0tem` as `system`. UTF-7 encodes any character in letters
+//! and digits. A file can be UTF-16 in one part and ASCII in another. In shells, C and Python, a backslash at the end
+//! of a line continues it. The rules read the text as it is, and then each further reading.
 
 use super::{Hunk, LineNo, Lines, Run, Text, TextChange, utf7};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The most lines, and bytes, of a continued line.
+/// Lines and bytes of a joined line, at most.
 const JOINED_LINES: usize = 10_000;
 const JOINED_BYTES: usize = 1 << 20;
 
-/// The original lines that joined lines were made of, in order.
+/// The original lines of joined lines, in order.
 #[derive(Clone, Debug)]
 pub(in crate::diff) struct Joints(Vec<Segment>);
 
@@ -28,8 +28,8 @@ struct Segment {
 }
 
 impl TextChange {
-    /// Returns the change as other programs may read it; lines keep their numbers, except where the bytes of a
-    /// wide encoding were taken for lines.
+    /// Returns the change as other programs may read it. Lines keep their numbers, except where the bytes of a wide
+    /// encoding are read as lines.
     pub fn further_readings(&self) -> Vec<Cow<'_, Self>> {
         let own = [self.decoded(), self.joined()].into_iter().flatten().map(Cow::Owned);
         let stored = self
@@ -39,15 +39,15 @@ impl TextChange {
         own.chain(stored).collect()
     }
 
-    /// Returns the change without NUL bytes and with UTF-7 decoded; `None` where that adds nothing.
+    /// Returns the change without NUL bytes and with UTF-7 decoded; `None` if nothing changes.
     fn decoded(&self) -> Option<Self> {
         let changes = |text: &[u8]| memchr::memchr(0, text).is_some() || utf7::is_used(text);
         let with_lines = || self.with(Moved::of(&self.old, decode_line), Moved::of(&self.new, decode_line));
         self.added().any(|block| changes(block.text)).then(with_lines)
     }
 
-    /// Returns the change with the lines of the new side joined that a backslash or a pipe continues, each in place of
-    /// its first added line; the others are empty. `None` where no added line is part of one.
+    /// Returns the change with joined lines on the new side, where a backslash or a pipe continues a line. A joined
+    /// line replaces its first added line; its other lines become empty. `None` if no added line is part of one.
     fn joined(&self) -> Option<Self> {
         let edits = self.hunks.iter().flat_map(|h| &h.edits);
         let added: Vec<Range<usize>> = edits.map(|e| e.new.bytes.clone()).filter(|r| !r.is_empty()).collect();
@@ -58,7 +58,7 @@ impl TextChange {
         (!new.joints.is_empty()).then(|| self.with(Moved::of(&self.old, <[u8]>::to_vec), new))
     }
 
-    /// Returns the change with other lines, as many as before.
+    /// Returns the change with other text and the same number of lines.
     fn with(&self, old: Moved, new: Moved) -> Self {
         let hunk = |h: &Hunk| Hunk {
             old: old.lines(&h.old),
@@ -79,20 +79,20 @@ impl TextChange {
 }
 
 impl Text {
-    /// Returns true for a reading in which continued lines stand in one.
+    /// Returns true for a reading with joined lines.
     pub fn is_joined(&self) -> bool {
         self.joints.is_some()
     }
 
-    /// Returns the original lines that a slice of a joined line covers: from the first that the change adds to the last.
-    /// `None`: the slice covers a single line, or no added one.
+    /// Returns the original lines that a slice of a joined line covers: from the first added one to the last. `None`
+    /// if the slice covers a single line, or no added one.
     pub fn joined_lines(&self, part: &[u8]) -> Option<(LineNo, LineNo)> {
         let covered = self.covered(part)?;
         let first = covered.iter().find(|s| s.is_added).filter(|_| covered.len() > 1)?;
         Some((LineNo::new(first.number)?, LineNo::new(covered.last()?.number)?))
     }
 
-    /// Returns the number of the original line in which a slice of a joined line starts.
+    /// Returns the number of the original line at the start of a slice of a joined line.
     pub fn original_line(&self, part: &[u8]) -> Option<LineNo> {
         LineNo::new(self.covered(part)?.first()?.number)
     }
@@ -105,21 +105,22 @@ impl Text {
     }
 }
 
-/// How a line goes on.
+/// How a line continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Continued {
     Backslash,
     Pipe,
 }
 
-/// A line, and what of it stands in the joined one.
+/// A line, and the part of it that goes into the joined line.
 #[derive(Clone, Copy, Debug)]
 struct Piece<'a> {
     line: &'a [u8],
     text: &'a [u8],
 }
 
-/// Returns false if no line in a range of a text, and not the one above, goes on in the next. Quick.
+/// Returns false if no line in a range of a text, and not the line before it, continues in the next one. A quick
+/// check.
 fn may_continue(text: &[u8], range: &Range<usize>) -> bool {
     let from = range.start.saturating_sub(1);
     let above = memchr::memrchr(b'\n', &text[..from]).map_or(0, |i| i + 1);
@@ -131,7 +132,7 @@ fn may_continue(text: &[u8], range: &Range<usize>) -> bool {
     memchr::memchr_iter(b'\n', part).any(goes_on) || memchr::memmem::find(part, b"| #").is_some()
 }
 
-/// Returns how a line goes on, and what it adds to the joined one; `None`: it ends.
+/// Returns the part of a line that goes into the joined one, and how the line continues; `None` if it ends.
 fn continued(line: &[u8]) -> Option<(&[u8], Continued)> {
     let body = line.strip_suffix(b"\n")?.trim_ascii_end();
     if is_comment(body) {
@@ -144,21 +145,21 @@ fn continued(line: &[u8]) -> Option<(&[u8], Continued)> {
     }
     let code = code.trim_ascii_end();
     let before = code.strip_suffix(b"|&").or_else(|| code.strip_suffix(b"|"))?.trim_ascii();
-    // A block of YAML (`run: |`, `- |`) and a row of a table continue nothing.
+    // A block of YAML (`run: |`, `- |`) and a row of a table do not continue.
     let is_list = before.iter().all(|b| matches!(b, b'-' | b' '));
     let is_pipe = !is_list && !before.starts_with(b"|") && !matches!(before.last(), Some(b':' | b'|' | b'\\'));
     is_pipe.then_some((code, Continued::Pipe))
 }
 
-/// Returns true for a line that is a comment in shells, Python, YAML and Dockerfiles. Directives of the C preprocessor
-/// start with the same character.
+/// Returns true for a comment line in shells, Python, YAML and Dockerfiles. Directives of the C preprocessor start
+/// with the same character.
 fn is_comment(line: &[u8]) -> bool {
     const DIRECTIVES: &[&[u8]] = &[b"define", b"if", b"elif", b"else", b"include", b"pragma", b"error", b"warning"];
     let Some(rest) = line.trim_ascii_start().strip_prefix(b"#") else { return false };
     !DIRECTIVES.iter().any(|d| rest.trim_ascii_start().starts_with(d))
 }
 
-/// Returns a line up to ` #`. Where the line has a quote, `#` may stand in a string.
+/// Returns a line up to ` #`. In a line with a quote, `#` may be part of a string.
 fn without_comment(line: &[u8]) -> &[u8] {
     if memchr::memchr3(b'"', b'\'', b'`', line).is_some() {
         return line;
@@ -167,19 +168,19 @@ fn without_comment(line: &[u8]) -> &[u8] {
     start.map_or(line, |i| &line[..i])
 }
 
-/// Decodes a line: no NUL bytes, no UTF-7.
+/// Removes NUL bytes and decodes UTF-7 in a line.
 fn decode_line(line: &[u8]) -> Vec<u8> {
     let mut line = line.to_vec();
     line.retain(|b| *b != 0);
     utf7::decode(&line).unwrap_or(line)
 }
 
-/// The bytes of a text after its lines were replaced, and where each line went.
+/// A text with replaced lines, and the mapping of line starts.
 struct Moved {
     bytes: Vec<u8>,
-    /// Offsets of line starts before and after, in order; the last pair is the end.
+    /// Pairs of old and new offsets of line starts, in order; the last pair is the end.
     starts: Vec<(usize, usize)>,
-    /// Of joined lines.
+    /// The original lines of joined lines.
     joints: Vec<Segment>,
 }
 
@@ -200,7 +201,7 @@ impl Moved {
         Self { bytes, starts, joints: Vec::new() }
     }
 
-    /// Joins the continued lines of which one is in `added`: ranges of the text's bytes, in order.
+    /// Joins continued lines if one of them is in `added`: byte ranges of the text, in order.
     fn joining(text: &Text, added: &[Range<usize>]) -> Self {
         let mut moved = Self { bytes: Vec::with_capacity(text.bytes.len()), starts: Vec::new(), joints: Vec::new() };
         for run in &text.runs {
@@ -216,7 +217,8 @@ impl Moved {
         moved
     }
 
-    /// Adds lines of which each continues the one before. The first starts at a byte of the original and has a number.
+    /// Adds continued lines as one joined line. The first of them starts at byte `start` of the original and has
+    /// `number`.
     fn push_joined(&mut self, pieces: &[Piece<'_>], (start, number): (usize, u32), added: &[Range<usize>]) {
         let mut at = start;
         let mut lines: Vec<(usize, bool)> = Vec::with_capacity(pieces.len());
@@ -242,7 +244,7 @@ impl Moved {
         }
     }
 
-    /// Returns where a line start is now.
+    /// Returns the new offset of a line start.
     fn offset(&self, at: usize) -> usize {
         let index = self.starts.partition_point(|(before, _)| *before < at).min(self.starts.len() - 1);
         self.starts[index].1
@@ -264,8 +266,8 @@ impl Moved {
     }
 }
 
-/// Returns the first line of a text and those that continue it, up to a bound. Comments between them are skipped, and
-/// behind a pipe empty lines, as shells and Docker do.
+/// Returns the first line of a text and the lines that continue it, within the bound. Skips comments between them,
+/// and empty lines after a pipe, as shells and Docker do.
 fn continued_lines(text: &[u8]) -> Vec<Piece<'_>> {
     let mut out: Vec<Piece<'_>> = Vec::new();
     let mut end = None;

@@ -1,10 +1,10 @@
-//! Tests of the model itself, and what the tests beside it share.
+//! Tests of the model, and helpers for the tests of its modules.
 
-/// A small generator of numbers, always the same for the same seed.
+/// A small random number generator, deterministic for a seed.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// Returns a number below `n` (of xorshift64*).
+    /// Returns a number below `n` (xorshift64*).
     pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -13,7 +13,7 @@ impl Random {
     }
 }
 
-/// Makes a text of few different lines and an edit of it; line ends of all kinds, often none at the end.
+/// Creates a text of few different lines and an edit of it; with all kinds of line ends, often without a final one.
 pub(crate) fn random_edit(random: &mut Random) -> (Vec<u8>, Vec<u8>) {
     const LINES: [&str; 12] = [
         "\n",

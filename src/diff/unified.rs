@@ -1,17 +1,17 @@
-//! The unified diff text: what `git diff --full-index` prints with git's default settings.
+//! The unified diff text, equal to the output of `git diff --full-index` with git's default settings.
 //!
-//! Text that git would not show (see [`super::Hidden`]) is written as git writes it, as a binary file.
+//! Text that git would not show (see [`super::Hidden`]) is written as a binary file, as git does.
 
 use super::{Body, ChangeKind, FileChange, FileMode, Hunk, Lines, ObjectId, Side, Text, TextChange};
 
-/// Git keeps this much of the function line (`struct func_line` of its `xdiff/xemit.c`).
+/// Bytes of the function line that git keeps (`struct func_line` of its `xdiff/xemit.c`).
 const SECTION_LIMIT: usize = 80;
 
 const NO_NEWLINE: &[u8] = b"\n\\ No newline at end of file\n";
 
 /// Appends the patch of one changed path.
 ///
-/// An index line needs both ids; where a source does not know them there is none.
+/// An index line needs both IDs; it is omitted if the source does not have them.
 pub fn write(change: &FileChange, out: &mut Vec<u8>) {
     let entry = &change.entry;
     let path = |side: &Option<Side>| side.as_ref().unwrap_or_else(|| side_of(entry)).path.clone();
@@ -41,18 +41,18 @@ pub fn write(change: &FileChange, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what a patch says of a path before its lines.
+/// Appends the header lines of a path's patch.
 pub fn write_head(change: &FileChange, out: &mut Vec<u8>) {
     write(&FileChange { entry: change.entry.clone(), body: Body::Same }, out);
 }
 
-/// Appends the hunks alone, from the first `@@` on.
+/// Appends only the hunks, from the first `@@` on.
 pub fn write_hunks(text: &TextChange, out: &mut Vec<u8>) {
     let mut section = Vec::new();
     let mut searched = 0;
     for hunk in &text.hunks {
         if text.old.complete {
-            // The function line of the hunk before stays in force until there is a newer one.
+            // The function line of the previous hunk applies until a newer one is found.
             if let Some(found) = function_line(&text.old.bytes, searched..hunk.old.bytes.start) {
                 section = found.to_vec();
             }
@@ -102,7 +102,7 @@ fn write_hunk_header(old: &Lines, new: &Lines, section: &[u8], out: &mut Vec<u8>
     out.push(b'\n');
 }
 
-/// An empty range is numbered by the line before it, and a count of one is left out.
+/// An empty range has the number of the line before it, and a count of one is omitted.
 fn write_range(lines: &Lines, out: &mut Vec<u8>) {
     let text = match lines.count {
         0 => format!("{},0", lines.start - 1),
@@ -114,7 +114,7 @@ fn write_range(lines: &Lines, out: &mut Vec<u8>) {
 
 /// Finds the last line in `range` that starts like a function: a letter, `_` or `$` in the first column.
 ///
-/// Both ends of the range are starts of lines.
+/// Both ends of the range are line starts.
 fn function_line(text: &[u8], range: std::ops::Range<usize>) -> Option<&[u8]> {
     let mut end = range.end;
     while end > range.start {
@@ -130,7 +130,7 @@ fn function_line(text: &[u8], range: std::ops::Range<usize>) -> Option<&[u8]> {
 }
 
 impl TextChange {
-    /// Returns the text after the second `@@` of a hunk: the source's own, or what git would print.
+    /// Returns the text after the second `@@` of a hunk: from the source, or as git would print it.
     pub fn section<'a>(&'a self, hunk: &'a Hunk) -> &'a [u8] {
         if self.old.complete {
             return function_line(&self.old.bytes, 0..hunk.old.bytes.start).unwrap_or_default();
@@ -187,7 +187,7 @@ fn write_index(entry: &super::Entry, out: &mut Vec<u8>) {
     }
 }
 
-/// Git ends a name that holds a space with a tab, for the sake of GNU patch.
+/// Git ends a name that contains a space with a tab, for compatibility with GNU patch.
 fn write_names(old: &[u8], new: &[u8], out: &mut Vec<u8>) {
     let tab = |label: &[u8]| if label.contains(&b' ') { &b"\t"[..] } else { b"" };
     extend(out, &[b"--- ", old, tab(old), b"\n+++ ", new, tab(new), b"\n"]);
@@ -215,7 +215,7 @@ fn extend(out: &mut Vec<u8>, parts: &[&[u8]]) {
     }
 }
 
-/// Quotes a path as git does with `core.quotePath=true`; a plain one stays as it is.
+/// Quotes a path as git does with `core.quotePath=true`; a path without special characters stays as it is.
 pub fn quote(prefix: &[u8], path: &[u8]) -> Vec<u8> {
     let plain = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
     if prefix.iter().chain(path).all(plain) {
@@ -236,12 +236,12 @@ pub fn quote(prefix: &[u8], path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The letters that stand for control bytes in a quoted path.
+/// The letters for control bytes in a quoted path.
 const ESCAPES: [(u8, u8); 7] = [(b'a', 7), (b'b', 8), (b't', 9), (b'n', 10), (b'v', 11), (b'f', 12), (b'r', 13)];
 
-/// Reads a quoted path from the start of `text`; returns it and how many bytes it took.
+/// Parses a quoted path at the start of `text`; returns it and its length in bytes.
 ///
-/// `None` when there is no quote at the start, none at the end, or an escape that git does not write.
+/// `None` if there is no opening or closing quote, or an escape that git does not write.
 pub fn unquote(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let mut out = Vec::new();
     let mut at = 1;

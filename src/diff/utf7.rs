@@ -1,6 +1,6 @@
 //! UTF-7 (RFC 2152): characters as runs of base 64 between `+` and `-`, in a text that looks like ASCII.
 
-/// Returns true if a text has a run of UTF-7 that holds an ASCII character.
+/// Returns true if a text has a run of UTF-7 that contains an ASCII character.
 pub(in crate::diff) fn is_used(text: &[u8]) -> bool {
     let mut at = 0;
     while let Some(plus) = memchr::memchr(b'+', &text[at..]).map(|i| at + i) {
@@ -8,14 +8,14 @@ pub(in crate::diff) fn is_used(text: &[u8]) -> bool {
         if run(digits).is_some() {
             return true;
         }
-        // A `+` among the digits starts no run of its own.
+        // A `+` among the digits does not start another run.
         at = plus + 1 + digits.len();
     }
     false
 }
 
-/// Decodes the runs of a line that hold an ASCII character; `None` where there are none. A line end in a run
-/// becomes a blank, so that a line stays one line.
+/// Decodes the runs of a line that contain an ASCII character; `None` if there are none. A line end in a run becomes
+/// a blank, so that the result is still one line.
 pub(in crate::diff) fn decode(line: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut done, mut at) = (Vec::with_capacity(line.len()), 0, 0);
     while let Some(plus) = memchr::memchr(b'+', &line[at..]).map(|i| at + i) {
@@ -31,13 +31,13 @@ pub(in crate::diff) fn decode(line: &[u8]) -> Option<Vec<u8>> {
     (done > 0).then_some(out)
 }
 
-/// Returns the digits of base 64 at the start of a text.
+/// Returns the base-64 digits at the start of a text.
 fn digits(rest: &[u8]) -> &[u8] {
     let length = rest.iter().position(|b| digit(*b).is_none()).unwrap_or(rest.len());
     &rest[..length]
 }
 
-/// The longest run that is decoded, in bytes: base 64 of other origin may be megabytes on one line.
+/// Bytes of a run that is decoded, at most: base 64 from other sources may be megabytes on one line.
 const RUN_MAX: usize = 64 << 10;
 
 /// Decodes the digits of a run.
@@ -55,7 +55,7 @@ fn run(digits: &[u8]) -> Option<String> {
             bits &= (1 << count) - 1;
         }
     }
-    // What is left over must be zero, and less than a digit.
+    // The remaining bits must be zero, and fewer than a digit has.
     if bits != 0 || count >= 6 {
         return None;
     }

@@ -1,21 +1,21 @@
-//! Comments that people write into a file of decisions: kept when the program writes the file.
+//! Comments of people in a file of decisions, which stay when the program writes the file.
 
 use std::collections::BTreeMap;
 
-/// The comments of a file, by what they are about.
+/// The comments of a file, by their subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Comments {
-    /// Of the file: before its version.
+    /// Comments on the file, before its version.
     pub(super) head: Vec<String>,
-    /// By the fingerprint of the entry.
+    /// Comments on entries, by fingerprint.
     pub(super) of_entries: BTreeMap<String, Vec<String>>,
-    /// Behind the last entry.
+    /// Comments after the last entry.
     pub(super) foot: Vec<String>,
 }
 
 impl Comments {
-    /// Finds the comments of a file that parses. `fingerprints`: those of its entries, in the order of the file. `own`: lines
-    /// that the program writes.
+    /// Collects the comments of a valid file. `fingerprints` has those of its entries, in the order of the file;
+    /// `own` has the lines that the program writes.
     pub(super) fn of(text: &str, fingerprints: &[&str], own: &[&str]) -> Self {
         let mut reader = CommentReader { out: Self::default(), fingerprints, current: None, pending: Vec::new() };
         let mut is_after_blank = false;
@@ -40,15 +40,16 @@ impl Comments {
 struct CommentReader<'a> {
     out: Comments,
     fingerprints: &'a [&'a str],
-    /// Index of the entry whose lines are read; `None` before the first.
+    /// Index of the current entry; `None` before the first.
     current: Option<usize>,
-    /// Comments on lines of their own whose subject is not known yet, and whether a blank line separates them from the code
-    /// above.
+    /// Comments on separate lines whose subject is not known yet, and whether a blank line separates them from the
+    /// code above.
     pending: Vec<(String, bool)>,
 }
 
 impl CommentReader<'_> {
-    /// Takes a line of code. A comment above the first line of an entry is about it, unless it follows another entry directly.
+    /// Handles a line of code. A comment above the first line of an entry is about it, unless it directly follows
+    /// another entry.
     fn code(&mut self, is_entry: bool) {
         let pending = std::mem::take(&mut self.pending);
         let was_before = self.current.is_none();
@@ -61,7 +62,7 @@ impl CommentReader<'_> {
         self.here().extend(next.into_iter().map(|(comment, _)| comment));
     }
 
-    /// Returns the comments of the place that is read.
+    /// Returns the comments of the current entry.
     fn here(&mut self) -> &mut Vec<String> {
         match self.current.and_then(|at| self.fingerprints.get(at)) {
             Some(fingerprint) => self.out.of_entries.entry((*fingerprint).to_owned()).or_default(),
@@ -80,7 +81,7 @@ impl CommentReader<'_> {
     }
 }
 
-/// The code of a line.
+/// The kind of code on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CodeKind {
     Blank,
@@ -89,20 +90,20 @@ enum CodeKind {
     Other,
 }
 
-/// A line with its comment, from `#` on.
+/// A line, and its comment from `#` on.
 #[derive(Debug)]
 struct TomlLine<'t> {
     kind: CodeKind,
     comment: Option<&'t str>,
 }
 
-/// Splits a text of TOML into lines. A `#` inside of a string does not start a comment, and strings can have several lines.
+/// Splits a TOML text into lines. A `#` inside a string does not start a comment, and strings can have several lines.
 fn lines(text: &str) -> Vec<TomlLine<'_>> {
     let mut inside: Option<&'static str> = None;
     text.lines().map(|line| read(line, &mut inside)).collect()
 }
 
-/// Reads one line. `inside`: the mark that ends the string in which the line starts.
+/// Parses one line. `inside` is the mark that ends the string in which the line starts.
 fn read<'t>(line: &'t str, inside: &mut Option<&'static str>) -> TomlLine<'t> {
     let starts_inside = inside.is_some();
     let mut at = 0;
@@ -114,7 +115,7 @@ fn read<'t>(line: &'t str, inside: &mut Option<&'static str>) -> TomlLine<'t> {
                 *inside = None;
                 mark.len()
             }
-            // An escape takes the next character with it.
+            // An escape includes the next character.
             Some("\"" | "\"\"\"") if rest.starts_with('\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
             None if rest.starts_with('#') => {
                 comment = Some(rest.trim_end());
@@ -130,7 +131,7 @@ fn read<'t>(line: &'t str, inside: &mut Option<&'static str>) -> TomlLine<'t> {
             Some(_) => rest.chars().next().map_or(1, char::len_utf8),
         };
     }
-    // Strings with one mark end with their line.
+    // Strings with a single mark end with their line.
     *inside = inside.filter(|mark| mark.len() > 1);
     let code = line[..line.len() - comment.map_or(0, |_| line.len() - at)].trim();
     let kind = match code {

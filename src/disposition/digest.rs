@@ -1,4 +1,5 @@
-//! Salted digests of lines. A line can hold a secret, and the digest is committed: scrypt makes guessing expensive.
+//! Salted digests of lines. A line can contain a secret, and the digest is committed, so scrypt makes guessing
+//! expensive.
 
 use super::memory::Memory;
 use crate::hex;
@@ -7,18 +8,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// The cost of new digests: 2 to this power, with blocks of 1 KiB, so 8 MiB of memory and about 15 ms.
+/// Cost of new digests: 2 to this power blocks of 1 KiB, which needs 8 MiB of memory and about 15 ms.
 const COST: u8 = 13;
-/// The costs that a file may ask for. A higher one would keep the reader busy.
+/// Costs that a file may have. A higher cost would keep the reader busy.
 const COSTS: std::ops::RangeInclusive<u8> = 10..=16;
 /// The block size of scrypt, in units of 128 bytes.
 const BLOCK: u32 = 8;
 /// Bytes of the salt and of the hash.
 const BYTES: usize = 16;
 
-/// Threads that compute hashes. Each takes 8 MiB.
+/// Threads that compute digests, at most. Each needs 8 MiB.
 const MOST_THREADS: usize = 16;
-/// Hashes that are kept in a run.
+/// Hashes that are cached in a run, at most.
 const MOST_KNOWN: usize = 100_000;
 
 /// A digest of lines: `scrypt:COST:SALT:HASH`.
@@ -30,7 +31,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Digests lines. White space around each of them makes no difference. `salt`: random bytes.
+    /// Computes the digest of lines. White space at the ends of a line is ignored. `salt` consists of random bytes.
     pub fn of(lines: &[u8], salt: [u8; BYTES]) -> Self {
         Self { cost: COST, salt, hash: HashInput::new(lines, &salt, COST).hash() }
     }
@@ -40,7 +41,7 @@ impl Digest {
         HashInput::new(lines, &self.salt, self.cost).hash() == self.hash
     }
 
-    /// Reads what [`std::fmt::Display`] writes.
+    /// Parses the output of [`std::fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix("scrypt:")?.split(':');
         let cost = parts.next()?.parse().ok().filter(|cost| COSTS.contains(cost))?;
@@ -55,7 +56,7 @@ impl std::fmt::Display for Digest {
     }
 }
 
-/// Everything that a hash depends on. The lines are a SHA-256 of them, trimmed, which bounds what scrypt reads.
+/// All inputs of a hash. The lines are trimmed and represented by their SHA-256, which bounds the input of scrypt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct HashInput {
     text: [u8; 32],
@@ -63,8 +64,8 @@ struct HashInput {
     cost: u8,
 }
 
-/// The hashes of this run. A review compares the same lines with the same entry several times: for each version of the file
-/// that has to agree, and again when its findings are listed.
+/// The hashes of this run. A review compares the same lines with the same entry several times: for each version of
+/// the file that must agree, and again when it lists findings.
 static KNOWN: LazyLock<Mutex<HashMap<HashInput, [u8; BYTES]>>> = LazyLock::new(Mutex::default);
 
 impl HashInput {
@@ -82,7 +83,7 @@ impl HashInput {
         if let Some(hash) = known().get(self) {
             return *hash;
         }
-        // Computed without the lock, which other threads wait for.
+        // Computed without the lock, because other threads wait for it.
         let hash = self.computed();
         let mut known = known();
         if known.len() < MOST_KNOWN {
@@ -91,7 +92,7 @@ impl HashInput {
         hash
     }
 
-    /// Returns all of it, for a name.
+    /// Returns all inputs as bytes, for use as a key.
     fn bytes(&self) -> Vec<u8> {
         [&self.text[..], &self.salt, &[self.cost]].concat()
     }
@@ -106,10 +107,10 @@ impl HashInput {
     }
 }
 
-/// The hashes of earlier commands, where they are used.
+/// The hashes of earlier commands, if they are used.
 static MEMORY: Mutex<Option<Memory>> = Mutex::new(None);
 
-/// Uses the hashes of earlier commands from now on, and keeps new ones.
+/// Uses the hashes of earlier commands from now on, and records new ones.
 pub fn remember(memory: Memory) {
     *memorized() = Some(memory);
 }
@@ -120,7 +121,7 @@ pub fn forget() {
     known().clear();
 }
 
-/// Returns the hashes to keep as text, if there are new ones.
+/// Returns the hashes as text, to be stored, if there are new ones.
 pub fn memory_text() -> Option<String> {
     memorized().as_mut().and_then(Memory::text)
 }
@@ -133,20 +134,20 @@ fn known() -> MutexGuard<'static, HashMap<HashInput, [u8; BYTES]>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Computes the hashes behind [`Digest::is_of`] for these digests and lines on all cores, each of them once. Returns how many.
+/// Computes the hashes for comparing these digests and lines on all cores, each of them once. Returns their number.
 pub(super) fn prepare<'d>(wanted: impl IntoIterator<Item = (&'d Digest, &'d [u8])>) -> usize {
     let inputs: HashSet<HashInput> =
         wanted.into_iter().map(|(d, lines)| HashInput::new(lines, &d.salt, d.cost)).collect();
     compute(inputs)
 }
 
-/// Digests lines with their salts on all cores.
+/// Computes the digests of lines with their salts on all cores.
 pub fn of_all(lines: &[(&[u8], [u8; BYTES])]) -> Vec<Digest> {
     compute(lines.iter().map(|(lines, salt)| HashInput::new(lines, salt, COST)).collect());
     lines.iter().map(|(lines, salt)| Digest::of(lines, *salt)).collect()
 }
 
-/// Computes the hashes that are not known yet. Returns how many.
+/// Computes the hashes that are not cached. Returns their number.
 fn compute(mut inputs: HashSet<HashInput>) -> usize {
     inputs.retain(|input| !known().contains_key(input) && !is_recalled(input));
     let inputs: Vec<HashInput> = inputs.into_iter().take(MOST_KNOWN).collect();
@@ -167,7 +168,7 @@ fn compute(mut inputs: HashSet<HashInput>) -> usize {
     inputs.len()
 }
 
-/// Takes a hash from the memory; `false`: it is not there.
+/// Copies a hash from the memory to the cache; returns false if the memory does not have it.
 fn is_recalled(input: &HashInput) -> bool {
     let hash = memorized().as_ref().and_then(|memory| memory.get(&input.bytes()));
     if let Some(hash) = hash {
@@ -176,14 +177,14 @@ fn is_recalled(input: &HashInput) -> bool {
     hash.is_some()
 }
 
-/// Keeps computed hashes in the memory.
+/// Records computed hashes in the memory.
 fn keep(inputs: &[HashInput]) {
     if let Some(memory) = memorized().as_mut() {
         inputs.iter().for_each(|input| memory.put(&input.bytes(), input.hash()));
     }
 }
 
-/// Computes hashes until none is left. `next`: the index of the first one that no thread has taken.
+/// Computes hashes until none is left. `next` is the index of the first one that no thread has taken.
 fn work(inputs: &[HashInput], next: &AtomicUsize) {
     while let Some(input) = inputs.get(next.fetch_add(1, Ordering::Relaxed)) {
         input.hash();

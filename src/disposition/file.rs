@@ -20,7 +20,7 @@ const HEAD: &str = "\
 version = 1
 ";
 
-/// A file of decisions: its entries, and the comments of people, which stay when it is written.
+/// A file of decisions: its entries, and the comments of people, which stay when the file is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
     pub entries: Vec<Entry>,
@@ -28,10 +28,10 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// As [`parse`].
+    /// Same as [`parse`].
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let entries = parse(text)?;
         let fingerprints: Vec<&str> = entries.iter().map(|e| e.fingerprint.as_str()).collect();
@@ -40,12 +40,12 @@ impl Sheet {
         Ok(Self { entries, comments })
     }
 
-    /// Adds an entry. It replaces those of the same finding, whose comments stay.
+    /// Adds an entry. It replaces the entries of the same finding, whose comments stay.
     pub fn put(&mut self, entry: Entry) {
         put(&mut self.entries, entry);
     }
 
-    /// Writes the file. Comments of entries that are gone are gone with them.
+    /// Returns the text of the file. The comments of removed entries are removed too.
     pub fn render(&self) -> String {
         written(&self.entries, &self.comments)
     }
@@ -54,7 +54,7 @@ impl Sheet {
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// 1-based.
+    /// Line number, 1-based.
     pub line: Option<usize>,
     pub message: String,
 }
@@ -86,10 +86,10 @@ struct Table {
     expires: Option<Spanned<String>>,
 }
 
-/// Reads a file.
+/// Parses a file.
 ///
 /// # Errors
-/// The first thing that is wrong, with its line. No entry of such a file counts.
+/// The first problem, with its line. No entry of such a file counts.
 pub fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
     let line = |offset: usize| Some(text[..offset.min(text.len())].matches('\n').count() + 1);
     let file: File = toml::from_str(text).map_err(|e| Problem {
@@ -118,7 +118,7 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
 
 type Span = std::ops::Range<usize>;
 
-/// Validates a table. Returns the place of its fingerprint beside the entry.
+/// Validates a table. Returns the entry, and the position of its fingerprint.
 fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
     let fingerprint = t.fingerprint.get_ref();
     if fingerprint.len() != 32 || !fingerprint.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
@@ -164,12 +164,13 @@ fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
     Ok((span, entry))
 }
 
-/// Writes a file without comments of people.
+/// Returns the text of a file without comments of people.
 pub fn render(entries: &[Entry]) -> String {
     written(entries, &Comments::default())
 }
 
-/// Writes a file. The order does not depend on that of the entries, so that two people who add one each rarely collide.
+/// Returns the text of a file. The output order does not depend on that of the entries, so that two people who add
+/// one each rarely conflict.
 fn written(entries: &[Entry], comments: &Comments) -> String {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     sorted.sort_by(|a, b| (&a.path, &a.rule, &a.fingerprint).cmp(&(&b.path, &b.rule, &b.fingerprint)));

@@ -1,29 +1,30 @@
-//! Which of several equal texts of a file a decision is about.
+//! The occurrence of a decision's text among equal texts of its file.
 
 use std::fmt;
 
-/// What a decision is bound to, as a state has it.
+/// The content that a decision is bound to, in a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    /// The lines of the finding without masking, or its whole file.
+    /// The unmasked lines of the finding, or its whole file.
     pub text: Vec<u8>,
     pub occurrence: Occurrence,
 }
 
-/// A text among the equal ones of its file. White space around lines makes no difference.
+/// The position of a text among the equal ones of its file. White space at the ends of lines is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Occurrence {
-    /// From 1, in the order of the file.
+    /// Number of the occurrence, 1-based, in the order of the file.
     pub number: u32,
-    /// How many the file has.
+    /// Number of occurrences in the file.
     pub total: u32,
 }
 
 impl Occurrence {
-    /// The only one.
+    /// The only occurrence.
     pub const ONLY: Self = Self { number: 1, total: 1 };
 
-    /// Finds the lines from index `first`, `count` of them, among the equal ones of all lines. Equal texts may overlap.
+    /// Finds the position of `count` lines from index `first` among the equal ones of all lines. Equal texts may
+    /// overlap.
     pub fn of(all: &[&[u8]], first: usize, count: usize) -> Self {
         let Some(wanted) = all.get(first..first + count) else { return Self::ONLY };
         let is_equal = |lines: &[&[u8]]| lines.iter().zip(wanted).all(|(a, b)| a.trim_ascii() == b.trim_ascii());
@@ -35,7 +36,7 @@ impl Occurrence {
         if out.number == 0 { Self::ONLY } else { out }
     }
 
-    /// Reads what [`fmt::Display`] writes.
+    /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let (number, total) = text.split_once(" of ")?;
         let out = Self { number: number.parse().ok()?, total: total.parse().ok()? };

@@ -1,4 +1,4 @@
-//! Entries of people, their digests and their file.
+//! Tests of entries, their digests and their file.
 
 use super::*;
 use crate::finding::{Category, Confidence, Draft, Severity};
@@ -159,7 +159,7 @@ fn dsp_02_new_and_wider_entries_are_weaker_and_others_are_not() {
     let other_path = Entry { path: Some("**".to_owned()), ..deferred.clone() };
     let without_digest = Entry { digest: None, ..deferred.clone() };
     let other_copy = Entry { occurrence: Occurrence { number: 1, total: 2 }, ..deferred.clone() };
-    // The day is the same, and models are told that the finding is wrong.
+    // The day is the same, but now models see that the finding is wrong.
     let wrong = Entry { decision: Decision::Rejected, ..deferred.clone() };
     for wider in [later, forever, lines, other_rule, other_path, without_digest, other_copy, wrong] {
         assert_eq!(
@@ -168,7 +168,7 @@ fn dsp_02_new_and_wider_entries_are_weaker_and_others_are_not() {
         );
     }
     assert_eq!(said(std::slice::from_ref(&accepted), &[silenced]), "the file of dispositions adds 1 rejected finding");
-    // Without a reason, the entry rejects nothing that is critical.
+    // Without a reason, the entry cannot reject a critical finding.
     let silent = Entry { reason: " ".to_owned(), ..rejected.clone() };
     let explained = Entry { reason: "because".to_owned(), ..rejected.clone() };
     assert_eq!(
@@ -189,7 +189,8 @@ fn dsp_02_new_and_wider_entries_are_weaker_and_others_are_not() {
     }
 }
 
-/// Returns an entry about one of several equal texts, with the fingerprint that its finding has in a change of all of them.
+/// Returns an entry about one of several equal texts, with the fingerprint that its finding has in a change with all
+/// of them.
 fn copy(of: &Finding, number: u32, total: u32) -> Entry {
     let fingerprint = of.fingerprints().nth(number as usize - 1).unwrap().to_string();
     Entry { fingerprint, occurrence: Occurrence { number, total }, ..entry(of, Decision::Rejected) }

@@ -1,11 +1,11 @@
-//! How one file of decisions lets more through than another.
+//! Compares two files of decisions by what they dismiss.
 
 use super::Entry;
 use crate::finding::Decision;
 use std::collections::BTreeMap;
 
-/// Says what a change of the shared file lets through: entries that are new, and those that are wider than before. `None`:
-/// nothing. One sentence for all of them.
+/// Describes in one sentence what a change of the shared file would dismiss: new entries, and entries that became
+/// wider. `None` if there are none.
 pub fn weaker(before: &[Entry], after: &[Entry]) -> Option<String> {
     let known: BTreeMap<&str, &Entry> = before.iter().map(|e| (e.fingerprint.as_str(), e)).collect();
     let mut added: BTreeMap<Decision, usize> = BTreeMap::new();
@@ -28,8 +28,8 @@ pub fn weaker(before: &[Entry], after: &[Entry]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("the file of dispositions {}", parts.join(" and ")))
 }
 
-/// Returns true if an entry covers what it did not cover before: other lines, another rule, or a later day; or if it says
-/// more than before: that the finding is wrong, or why, without which no critical finding is rejected.
+/// Returns true if an entry covers more than before: other lines, another rule, or a later day; or if it states more
+/// than before: that the finding is wrong, or a reason, which rejecting a critical finding needs.
 fn is_wider(old: &Entry, new: &Entry) -> bool {
     let is_rejected_now = new.decision == Decision::Rejected && old.decision != Decision::Rejected;
     let is_explained_now = old.reason.trim().is_empty() && !new.reason.trim().is_empty();

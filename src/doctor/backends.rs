@@ -1,4 +1,4 @@
-//! Whether each backend can be asked: program or endpoint, key, model.
+//! Checks that each backend can be asked: program or endpoint, key, model.
 
 use super::{Check, Patient, Section, State};
 use crate::ai::ask::{Cause, Failure};
@@ -9,12 +9,12 @@ use crate::stop::Stop;
 use futures_util::future::join_all;
 use std::time::{Duration, Instant};
 
-/// How long a backend may take to say who it is.
+/// Time limit for a request to a backend.
 const TIME: Duration = Duration::from_secs(30);
-/// Models that are listed.
+/// Models that are listed, at most.
 const MAX_MODELS: usize = 12;
 
-/// Looks at the backends that policy names; where it names none, at all that it knows, and asks none of them.
+/// Checks the backends that the policy enables. If it enables none, lists the known ones without contacting them.
 pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
     let policy = patient.policy;
     let names = if patient.backends.is_empty() { &policy.review.backends } else { patient.backends };
@@ -32,7 +32,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
     };
     let pool = Pool::default();
     let sections = runtime.block_on(join_all(named.into_iter().map(|b| one(patient, b, &pool))));
-    // A name that is still being looked up is not waited for.
+    // Do not wait for a pending name lookup.
     runtime.shutdown_background();
     sections
 }
@@ -41,7 +41,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
 fn idle(patient: &Patient<'_>) -> Section {
     let mut section = Section::new("other backends");
     let top = patient.repo.and_then(Repo::worktree);
-    // A preset names a server that most machines do not have.
+    // A preset is a server that most machines do not have.
     for backend in patient.policy.backends.iter().filter(|b| b.preset().is_none()) {
         let name = backend.kind.map_or("backend", BackendKind::name);
         let own = if backend.name == name { String::new() } else { format!("{}: ", backend.name) };
@@ -80,7 +80,8 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
         return section;
     }
     let stop = Stop::default();
-    // Of the two, the list knows more: it is asked for first, and what the endpoint says of the key with it.
+    // The list of models has more information, so it is requested first; the answer also shows whether the endpoint
+    // accepts the key.
     let offered = if is_program { Ok(Vec::new()) } else { open.models().await };
     match (&offered, &backend.model) {
         (Ok(_), _) => {}
@@ -100,7 +101,7 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
     match open.ready(Instant::now() + TIME, &stop).await {
         Ok(model) => {
             if is_program {
-                // It was asked for just now.
+                // The version was just requested.
                 let version = open.version(Instant::now() + TIME, &stop).await.ok().flatten();
                 add.push(Check::good("version", version.unwrap_or_else(|| "unknown".to_owned())));
             }
@@ -114,7 +115,7 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
     section
 }
 
-/// Returns true if a server is there, and merely has no list.
+/// Returns true if the server answers, but has no list of models.
 fn lists_none(failure: &Failure) -> bool {
     let is = |code: &str| failure.message.starts_with(code);
     matches!(failure.cause, Cause::Setup | Cause::Refused | Cause::Malformed)

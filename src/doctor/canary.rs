@@ -1,8 +1,8 @@
-//! Small changes through the real pipeline: one with a known bug must be stopped, a clean one must pass, and what
-//! nobody reviewed must not pass.
+//! Small changes through the real pipeline: one with a known bug must be blocked, a clean one must pass, and an
+//! unreviewed one must not pass.
 //!
-//! They are reviewed as anything else is, under the policy that rules here. Only who answers is different: a
-//! script in place of a model, so that what is tried is the gate and not the model's wit.
+//! They are reviewed like any other change, under the policy that applies here. Only the model is replaced by a
+//! script, so that the test is about the gate and not about the model.
 
 use super::{Check, Patient, Section, State};
 use crate::ai::Script;
@@ -24,13 +24,13 @@ use std::path::Path;
 /// The file that the canaries add.
 const PATH: &str = "src/claude_reviewer_canary.py";
 
-/// A bug that anybody sees who reads it, and no rule: the index is always out of range.
+/// A bug that a reader sees and no rule reports: the index is always out of range.
 const SEEDED: &[&str] = &[
     "def last(items):",
     "    \"\"\"Returns the last of the items, of which there is at least one.\"\"\"",
     "    return items[len(items)]",
 ];
-/// The line of the bug, from 1.
+/// Line of the bug, 1-based.
 const BUG: u32 = 3;
 
 const CLEAN: &[&str] = &[
@@ -39,26 +39,26 @@ const CLEAN: &[&str] = &[
     "    return items[-1]",
 ];
 
-/// What the script says.
+/// The answer of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
-    /// The bug.
+    /// Reports the bug.
     Bug,
     Nothing,
-    /// No answer at all, but words.
+    /// An invalid answer: prose.
     Prose,
 }
 
-/// A change, what is said of it, and what must come of that.
+/// A change, the answer about it, and the expected result.
 struct Trial {
     name: &'static str,
     lines: Vec<String>,
     says: Says,
-    /// Returns what is wrong with the review; `Ok`: what is right.
+    /// Checks the review: `Ok` describes the success, `Err` the failure.
     judge: fn(&Review) -> std::result::Result<String, String>,
 }
 
-/// Tries the gate.
+/// Tests the gate.
 pub(super) fn examine(patient: &Patient<'_>) -> Section {
     let mut section = Section::new("self-test");
     let lines = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
@@ -85,7 +85,7 @@ fn failed(name: &'static str, e: &Error) -> Check {
     Check { hint: e.hints.first().cloned(), ..check }
 }
 
-/// Returns a program with a private key in it, made up here.
+/// Returns a program with a generated private key.
 fn leak() -> Vec<String> {
     let body = "MIIEowIBAAKCAQEAx7K2pQ9vT4mWc8bYz1RfLd6NhGjXsE3uA5oVtCqPwJyHkBrM";
     let edge = |word: &str| format!("-----{word} RSA PRIVATE {}-----", "KEY");
@@ -98,19 +98,19 @@ fn leak() -> Vec<String> {
 }
 
 fn run(patient: &Patient<'_>, trial: &Trial) -> Result<Review> {
-    // Whoever policy would ask is played; where it asks nobody, any backend that it knows.
+    // The script replaces the backends of the policy, or any known backend if the policy enables none.
     let known = patient.policy.backends.first().map(|b| b.name.clone());
     let names: Vec<String> =
         if asked(patient).is_empty() { known.into_iter().collect() } else { asked(patient).to_vec() };
     review(patient, &trial.lines, &names, Some(&script(trial.says)))
 }
 
-/// Returns the names of the backends that are asked here.
+/// Returns the names of the backends to ask.
 fn asked<'a>(patient: &'a Patient<'_>) -> &'a [String] {
     if patient.backends.is_empty() { &patient.policy.review.backends } else { patient.backends }
 }
 
-/// Reviews a file that is added, as a patch, so that no repository is needed.
+/// Reviews an added file as a patch, so that no repository is needed.
 fn review(patient: &Patient<'_>, lines: &[String], backends: &[String], script: Option<&Script>) -> Result<Review> {
     let folder = tempfile::tempdir().map_err(|e| no_room(&e))?;
     let path = folder.path().join("canary.patch");
@@ -145,7 +145,7 @@ fn write_patch(path: &Path, lines: &[String]) -> std::io::Result<()> {
     std::fs::File::create(path)?.write_all(patch.as_bytes())
 }
 
-/// Says what a model would that saw the bug, or did not.
+/// Returns the answer of a model that did or did not notice the bug.
 fn script(says: Says) -> Script {
     let review = json!({
         "nonce": "NONCE",
@@ -156,7 +156,7 @@ fn script(says: Says) -> Script {
         "missing_requirements": [],
     });
     let verdict = json!({"nonce": "NONCE", "refuted": false, "reason": "The last index is one less."});
-    // As if it had looked, so that the finding is as well supported as one can be.
+    // With a read of the lines, so that the finding has the best possible evidence.
     let read = LineNo::new(BUG).map(|line| Read { path: RepoPath::from(PATH), first: line, last: line });
     Script {
         review: if says == Says::Prose { "Looks good to me!".to_owned() } else { review.to_string() },
@@ -226,12 +226,12 @@ fn is_incomplete(review: &Review) -> std::result::Result<String, String> {
     Err(format!("an invalid reply was accepted: verdict {}", review.verdict.name()))
 }
 
-/// Says what the review says went wrong with it.
+/// Returns the first failure of a review.
 fn why(review: &Review) -> String {
     review.coverage.failed.first().map(|(_, text)| format!(" ({text})")).unwrap_or_default()
 }
 
-/// Lets every backend of the policy review the seeded bug.
+/// Asks every backend of the policy to review the seeded bug.
 pub(super) fn probe(patient: &Patient<'_>) -> Vec<Section> {
     let known = asked(patient).iter().filter_map(|n| patient.policy.backend(n));
     known.map(|backend| ask(patient, backend)).collect()
@@ -267,7 +267,7 @@ fn ask(patient: &Patient<'_>, backend: &Backend) -> Section {
     section.checks.push(if review.findings.iter().any(is_models) {
         Check::good("bug", "found the seeded bug")
     } else {
-        // What a model sees is not what the gate is judged by.
+        // A model that misses the bug is not a defect of the gate.
         Check::new("bug", State::Doubtful, "the seeded bug was not found: a stronger model would see it")
     });
     section

@@ -1,4 +1,4 @@
-//! Whether each context server can be asked: it starts, and has a tool that may be called.
+//! Checks that each context server starts and has a permitted tool.
 
 use super::{Check, Patient, Section, State};
 use crate::context::{Probe, probe};
@@ -6,10 +6,10 @@ use crate::git::Repo;
 use crate::stop::Stop;
 use std::time::Duration;
 
-/// How long a server may take to start and to list its tools.
+/// Time that a server has to start and list its tools.
 const TIME: Duration = Duration::from_secs(30);
 
-/// Starts the servers that the policy names. With `--offline` none is started: a server asks the network.
+/// Starts the servers of the policy. With `--offline` none is started, because a server uses the network.
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Section> {
     let servers = &patient.policy.context.servers;
     if servers.is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Section> {
     for Probe { name, outcome } in probe(servers, patient.env, top, TIME, &Stop::default()) {
         section.checks.push(match outcome {
             Ok(tools) => Check::good("server", format!("{name}: starts, and has {}", tools.join(", "))),
-            // A review without tickets is only incomplete if they are required.
+            // Missing tickets make a review incomplete only if they are required.
             Err(why) => {
                 let state = if patient.policy.context.required { State::Bad } else { State::Doubtful };
                 Check::new("server", state, format!("{name}: {why}")).hint(format!("check [context.servers.{name}]"))

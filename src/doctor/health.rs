@@ -1,4 +1,4 @@
-//! Whether models can be asked here, for a program that wants to know before it asks. Nothing is sent to a provider.
+//! Reports whether models can be asked, for programs that check before they ask. Sends nothing to a provider.
 
 use super::{Check, Patient, Section, State, backends, place};
 use crate::ai::backend::{Backend, Pool};
@@ -10,10 +10,10 @@ use crate::review::{Consultation, World};
 use crate::wire::counsel as wire;
 use std::time::{Duration, Instant};
 
-/// How long the program may take to say its version.
+/// Time limit for the version of the program.
 const TIME: Duration = Duration::from_secs(30);
 
-/// Looks whether the Claude Code program answers, and how every backend is that policy names.
+/// Checks that the Claude Code program answers, and the state of every backend of the policy.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub fn health(ask: &CounselAsk, world: &World<'_>) -> Result<wire::Health> {
     })
 }
 
-/// Asks the program for its version; `Err`: why it cannot be used.
+/// Returns the version of the program, or why it cannot be used.
 fn claude(patient: &Patient<'_>, world: &World<'_>) -> std::result::Result<Option<String>, String> {
     let is_program = |b: &&policy::Backend| b.kind == Some(BackendKind::Claude);
     let known = || patient.policy.backends.iter().find(is_program);

@@ -1,4 +1,4 @@
-//! Where the program runs: git, the repository and its hooks, the cache, the policy.
+//! Checks the environment of the program: git, the repository and its hooks, the cache, the policy.
 
 use super::{Check, Patient, Section, State};
 use crate::ai::cache::Cache;
@@ -17,9 +17,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long `git --version` may take.
+/// Time limit for `git --version`.
 const GIT_TIME: Duration = Duration::from_secs(10);
-/// Bytes of a hook that are read.
+/// Bytes of a hook that are read, at most.
 const HOOK_HEAD: u64 = 4096;
 
 pub(super) fn tools(patient: &Patient<'_>) -> Section {
@@ -39,7 +39,7 @@ pub(super) fn tools(patient: &Patient<'_>) -> Section {
     section
 }
 
-/// Checks the sandbox for tests that a model writes. Without one, reviews work and run no such test.
+/// Checks the sandbox for tests that a model writes. Without a sandbox, reviews work and do not run such tests.
 fn sandbox(patient: &Patient<'_>) -> Check {
     let tests = &patient.policy.tests;
     let top = patient.repo.and_then(Repo::worktree);
@@ -66,7 +66,7 @@ fn repository(patient: &Patient<'_>) -> Check {
     }
 }
 
-/// Checks for git, which runs the hooks and reads reftables. Reviews read repositories without it.
+/// Checks for git, which runs the hooks and reads reftables. Reviews do not need it for reading repositories.
 fn git(patient: &Patient<'_>) -> Check {
     let top = patient.repo.and_then(Repo::worktree);
     match process::find_program("git", patient.env, top) {
@@ -120,7 +120,7 @@ fn hooks(repo: &Repo, patient: &Patient<'_>) -> Check {
     Check::good("hooks", format!("{} in {}", ours.join(", "), dir.display()))
 }
 
-/// Checks that commits are reviewed in the background, as the policy says.
+/// Checks that commits are reviewed in the background as the policy configures.
 fn background(repo: &Repo, patient: &Patient<'_>) -> Check {
     const NAME: &str = "background";
     let doubtful = |text: String| Check::new(NAME, State::Doubtful, text);

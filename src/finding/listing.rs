@@ -1,8 +1,8 @@
-//! Which findings a report lists, and how the others are counted.
+//! Selects the findings that a report lists, and counts the others.
 //!
-//! A change can cause more findings than anybody reads: 200,000 take gigabytes as they are listed. So the worst are
-//! listed up to a bound, and the others are kept as a few numbers each, with which repeats are recognized. The
-//! verdict and every total count both kinds.
+//! A change can cause more findings than a person can read: 200,000 listed ones need gigabytes of memory. So the
+//! worst ones are listed up to a limit, and the others are kept as a few numbers each, from which duplicates are
+//! recognized. The verdict and all totals count both.
 
 use super::{Finding, LineSpan, Severity};
 use crate::diff::{LineNo, ObjectId, RepoPath};
@@ -12,55 +12,55 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hash};
 use std::sync::OnceLock;
 
-/// The most findings that a review lists, those that a comment suppresses aside.
+/// Findings that a review lists, at most, without those that a comment suppresses.
 pub const LISTED_MAX: usize = 10_000;
-/// The most suppressed findings that a review lists.
+/// Suppressed findings that a review lists, at most.
 pub const SUPPRESSED_MAX: usize = 1_000;
 
-/// What a finding does to the verdict.
+/// The effect of a finding on the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     Suppressed,
-    /// It counts, and neither blocks nor warns.
+    /// The finding counts, but neither blocks nor warns.
     Counts,
     Warns,
     Blocks,
 }
 
-/// A finding that is counted and not listed.
+/// A finding that is counted but not listed.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
-    /// Equal for findings of one rule at one place.
+    /// Equal for findings of one rule at one position.
     place: u64,
-    /// Equal for findings of one rule in one file about one text.
+    /// Equal for findings of one rule with the same text in a file.
     text: u64,
     /// Equal for findings of one rule that start on one line.
     line: u64,
     pub severity: Severity,
     pub effect: Effect,
-    /// It belongs to one of several commits, and another part shows the change as a whole.
+    /// The finding is in one of several commits, and another part contains the net change.
     pub is_inside: bool,
 }
 
-/// How many findings are not listed.
+/// Numbers of findings that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unlisted {
-    /// Those that count, by severity as in [`Severity::ALL`].
+    /// Findings that count, by severity in the order of [`Severity::ALL`].
     pub counting: [usize; 4],
-    /// Of those, the ones that block.
+    /// Blocking ones among them.
     pub blocking: [usize; 4],
-    /// Of those, the ones that warn.
+    /// Warning ones among them.
     pub warning: usize,
     pub suppressed: usize,
 }
 
 impl Unlisted {
-    /// Returns how many of those that count are not listed.
+    /// Returns the number of findings that count and are not listed.
     pub fn total(&self) -> usize {
         self.counting.iter().sum()
     }
 
-    /// Returns how many of those that block are not listed.
+    /// Returns the number of blocking findings that are not listed.
     pub fn total_blocking(&self) -> usize {
         self.blocking.iter().sum()
     }
@@ -90,7 +90,7 @@ impl Unlisted {
 }
 
 impl Counted {
-    /// Takes the numbers of a finding that is not made. `identity`: see [`Finding::identity`].
+    /// Creates the entry for a finding that is not listed. `identity`: see [`Finding::identity`].
     pub(crate) fn new(
         rule: &str,
         file: Option<&RepoPath>,
@@ -100,7 +100,7 @@ impl Counted {
         is_suppressed: bool,
     ) -> Self {
         Self {
-            // Findings about a file as a whole are told apart by their texts.
+            // Findings about a whole file are distinguished by their texts.
             place: hash((rule, file, lines.map(key_of), lines.is_none().then_some(identity))),
             text: hash((rule, file, identity)),
             line: hash((rule, file, lines.map(|l| l.first))),
@@ -110,30 +110,30 @@ impl Counted {
         }
     }
 
-    /// Takes the numbers of a finding of a file, whatever its commit.
+    /// Creates the entry for a finding in a file, without its commit.
     pub(crate) fn of(f: &Finding) -> Self {
         let is_suppressed = f.suppressed.is_some();
         Self::new(f.rule_id(), f.file(), f.lines(), f.identity, f.severity(), is_suppressed)
     }
 
-    /// Adds which commit the finding belongs to.
+    /// Sets the commit of the finding.
     #[must_use]
     pub(crate) fn in_commit(self, commit: Option<ObjectId>, is_inside: bool) -> Self {
         Self { place: in_commit(self.place, commit), is_inside, ..self }
     }
 
-    /// Adds what the finding does to the verdict, unless it is suppressed.
+    /// Sets the effect of the finding on the verdict, unless it is suppressed.
     #[must_use]
     pub(crate) fn with_effect(self, effect: Effect) -> Self {
         if self.effect == Effect::Suppressed { self } else { Self { effect, ..self } }
     }
 
-    /// Returns what findings of one rule that start on one line have in common.
+    /// Returns a key that is equal for findings of one rule that start on one line.
     pub(crate) fn on_line(&self) -> u64 {
         self.line
     }
 
-    /// Returns, for each line of a finding, what findings of its rule that start there have in common.
+    /// Returns these keys for each line of a finding.
     pub(crate) fn line_keys(f: &Finding) -> impl Iterator<Item = u64> {
         let lines = f.lines();
         let further = lines.into_iter().flat_map(|l| l.first.get() + 1..=l.last.get()).filter_map(LineNo::new);
@@ -141,13 +141,13 @@ impl Counted {
         all.map(move |first| hash((f.rule_id(), f.file(), first)))
     }
 
-    /// Returns what findings about one text have in common, whatever their commits.
+    /// Returns a key that is equal for findings with the same text in any commit.
     pub(crate) fn text(&self) -> u64 {
         self.text
     }
 }
 
-/// Returns what [`Counted::text`] is of a finding that is listed.
+/// Returns the key of [`Counted::text`] for a listed finding.
 pub(crate) fn text_of(f: &Finding) -> u64 {
     hash((f.rule_id(), f.file(), f.identity))
 }
@@ -164,26 +164,26 @@ fn key_of(lines: LineSpan) -> (u32, u32, Option<(u32, u32)>) {
     (lines.first.get(), lines.last.get(), lines.columns)
 }
 
-/// Hashes under a key that lives as long as the process.
+/// Hashes a value with a random key for this process.
 pub(crate) fn hash(of: impl Hash) -> u64 {
     static KEY: OnceLock<RandomState> = OnceLock::new();
     KEY.get_or_init(RandomState::new).hash_one(of)
 }
 
-/// The rank of a finding: the smaller, the sooner it is listed.
+/// The rank of a finding: a smaller one is listed first.
 type Rank = (Reverse<Severity>, Option<RepoPath>, Option<(u32, u32)>);
 
-/// What a further finding must precede to be listed, once the bound was reached.
+/// The rank that a further finding must precede to be listed, after the limit was reached.
 #[derive(Clone, Debug, Default)]
 pub struct Floor {
     counting: Option<Rank>,
     suppressed: Option<Rank>,
-    /// How many findings there were after the last cut.
+    /// Number of findings after the last cut.
     kept: usize,
 }
 
 impl Floor {
-    /// Returns true if a finding may be listed. No finding that is refused here would stay.
+    /// Returns true if a finding may be listed. A rejected one would not stay in the list.
     pub(crate) fn admits(
         &self,
         is_suppressed: bool,
@@ -196,9 +196,9 @@ impl Floor {
         floor.as_ref().is_none_or(|(s, f, l)| (Reverse(severity), file, lines) <= (*s, f.as_ref(), *l))
     }
 
-    /// Drops all but the worst findings from `from` on, once there are twice as many as are listed, and raises the
-    /// floor accordingly. Hands over what is dropped. Findings about a file as a whole stay: a mass change has one for
-    /// each file, and they are taken together later.
+    /// Removes all but the worst findings from index `from` on, if there are twice as many as the limit, and raises
+    /// the floor. Passes the removed ones to `drop`. Findings about a whole file stay: a mass change has one for each
+    /// file, and they are merged later.
     pub(crate) fn settle(&mut self, findings: &mut Vec<Finding>, from: usize, drop: impl FnMut(&Finding)) {
         if findings.len() - from < self.kept + 2 * LISTED_MAX {
             return;
@@ -211,7 +211,8 @@ impl Floor {
         self.kept = on_lines - from;
     }
 
-    /// Drops all but the worst findings from `from` on, and hands over what is dropped. Their order changes.
+    /// Removes all but the worst findings from index `from` on, and passes the removed ones to `drop`. Changes their
+    /// order.
     pub(crate) fn cut(&mut self, findings: &mut Vec<Finding>, from: usize, mut drop: impl FnMut(&Finding)) {
         if findings.len() - from <= LISTED_MAX.min(SUPPRESSED_MAX) {
             return;
@@ -287,7 +288,7 @@ mod tests {
         assert!(findings.iter().any(|f| f.suppressed.is_some()), "a suppressed finding takes no other's place");
         let unlisted = Unlisted::of(&counted, &findings);
         assert_eq!((unlisted.total(), unlisted.suppressed), (LISTED_MAX + 1, 0));
-        // Only what is worse, or comes before, may still be listed.
+        // Only worse findings, or earlier ones, may still be listed.
         let b = RepoPath::from("b");
         assert!(!floor.admits(false, Severity::Minor, Some(&b), None.or(findings[0].lines())));
         assert!(floor.admits(false, Severity::Major, Some(&b), findings[0].lines()));

@@ -18,7 +18,7 @@ const OWN_HOOKS: &str =
 /// The folders that an installation needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The folder where git looks for hooks, and the configuration that names it.
+    /// The folder in which git searches hooks, and the configuration that sets it.
     pub hooks: HooksDir,
     /// The top of the worktree.
     pub worktree: PathBuf,
@@ -37,7 +37,7 @@ pub enum Outcome {
     Current { hook: PathBuf },
     /// The shim was removed; `restored`: the previous hook was renamed back.
     Removed { hook: PathBuf, restored: bool },
-    /// There is no shim to remove.
+    /// No shim was found.
     Absent { hook: PathBuf },
 }
 
@@ -54,9 +54,9 @@ enum Found {
 #[derive(Debug)]
 struct Step {
     path: PathBuf,
-    /// The name that an existing hook gets.
+    /// New name of an existing hook.
     keep_as: Option<PathBuf>,
-    /// An existing hook that an earlier shim has already renamed.
+    /// An existing hook that an earlier shim has renamed already.
     kept: Option<PathBuf>,
     was: Was,
 }
@@ -68,14 +68,14 @@ enum Was {
     Same,
 }
 
-/// Installs hooks: all of them, or none when there is a reason against one.
+/// Installs hooks: all of them, or none if there is a reason against one.
 ///
-/// `program` is the absolute path of the binary. It is left out of a shim inside the worktree, which others
-/// may come to share.
+/// `program` is the absolute path of the binary. A shim inside the worktree does not contain it, because others may
+/// share the file.
 ///
 /// # Errors
-/// The folder belongs to more than this repository; a hook manager owns the hooks; a hook cannot be chained;
-/// the folder cannot be written.
+/// The folder is shared with other repositories; a hook manager owns the hooks; a hook cannot be chained; the folder
+/// is not writable.
 pub fn install(place: &Place, hooks: &[Hook], program: &Path) -> Result<Vec<Outcome>> {
     refuse_shared(place)?;
     let in_worktree = !resolved(&place.hooks.path).starts_with(resolved(&place.common));
@@ -89,7 +89,7 @@ pub fn install(place: &Place, hooks: &[Hook], program: &Path) -> Result<Vec<Outc
     steps.into_iter().map(|(step, text)| apply(step, &text)).collect()
 }
 
-/// Removes hooks, from the repository's own folder and from the one that git uses now, unless others use it too.
+/// Removes hooks from the repository's own folder, and from the one that git uses now unless it is shared.
 ///
 /// # Errors
 /// A hook cannot be read, removed or renamed.
@@ -113,13 +113,13 @@ pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-/// Returns true if a folder has the shim of a hook, also where pre-commit runs it.
+/// Returns true if a folder has the shim of a hook, also if pre-commit runs it.
 pub fn is_installed(dir: &Path, hook: Hook) -> bool {
     let path = below_pre_commit(dir, hook).ok().flatten().unwrap_or_else(|| dir.join(hook.name()));
     matches!(look(&path), Ok(Found::Shim(_)))
 }
 
-/// Refuses a folder that more than this repository uses.
+/// Rejects a folder that other repositories use too.
 fn refuse_shared(place: &Place) -> Result<()> {
     let dir = place.hooks.path.display();
     let advice = |e: Error| {
@@ -139,7 +139,8 @@ fn refuse_shared(place: &Place) -> Result<()> {
     }
 }
 
-/// Decides how to install a hook, without changing anything. `hooks`: all that are wanted, for the advice of an error.
+/// Decides how to install a hook, without changing anything. `hooks` lists all requested ones, for the hint of an
+/// error.
 fn plan(place: &Place, hook: Hook, hooks: &[Hook], text: &[u8]) -> Result<Step> {
     refuse_husky(place, hooks)?;
     let path = below_pre_commit(&place.hooks.path, hook)?.unwrap_or_else(|| place.hooks.path.join(hook.name()));
@@ -171,7 +172,7 @@ fn plan(place: &Place, hook: Hook, hooks: &[Hook], text: &[u8]) -> Result<Step> 
     }
 }
 
-/// Carries a step out: the shim is complete in a file of its own before anything is renamed.
+/// Performs a step: the shim is written completely to a temporary file before anything is renamed.
 fn apply(step: Step, text: &[u8]) -> Result<Outcome> {
     let Step { path, keep_as, kept, was } = step;
     if was == Was::Same {
@@ -191,7 +192,7 @@ fn apply(step: Step, text: &[u8]) -> Result<Outcome> {
     }
     if let Err(e) = file.persist(&path) {
         if let Some(keep_as) = &keep_as {
-            // The hook of before must not be lost to a full disk; the error that counts is the first one.
+            // The previous hook must not be lost on a full disk. Report the first error.
             let _ = fs::rename(keep_as, &path);
         }
         return Err(failed("written", &path, &e.error));
@@ -202,7 +203,7 @@ fn apply(step: Step, text: &[u8]) -> Result<Outcome> {
     })
 }
 
-/// Removes a hook's shim from one folder; `None` where there is none.
+/// Removes a hook's shim from one folder; `None` if there is none.
 fn remove(dir: &Path, hook: Hook) -> Result<Option<Outcome>> {
     let path = below_pre_commit(dir, hook)?.unwrap_or_else(|| dir.join(hook.name()));
     if !matches!(look(&path)?, Found::Shim(_)) {
@@ -215,15 +216,15 @@ fn remove(dir: &Path, hook: Hook) -> Result<Option<Outcome>> {
     Ok(Some(Outcome::Removed { hook: path, restored }))
 }
 
-/// Returns where the shim went when `pre-commit install` was run after it: that keeps the hook it finds as
-/// `<hook>.legacy` and runs it first.
+/// Returns the path of the shim after a later `pre-commit install`, which renames an existing hook to `<hook>.legacy`
+/// and runs it first.
 fn below_pre_commit(dir: &Path, hook: Hook) -> Result<Option<PathBuf>> {
     let (top, legacy) = (dir.join(hook.name()), dir.join(format!("{}.legacy", hook.name())));
     let below = matches!(look(&legacy)?, Found::Shim(_)) && matches!(look(&top)?, Found::Other(_));
     Ok(below.then_some(legacy))
 }
 
-/// Refuses a folder of husky, which husky generates again at every `npm install`.
+/// Rejects a folder of husky, which husky generates again at every `npm install`.
 fn refuse_husky(place: &Place, hooks: &[Hook]) -> Result<()> {
     let (dir, usual) = (&place.hooks.path, place.worktree.join(".husky"));
     let folder = if dir.ends_with("_") && exists(&dir.join("h")) {
@@ -231,7 +232,7 @@ fn refuse_husky(place: &Place, hooks: &[Hook]) -> Result<()> {
     } else if exists(&dir.join("_/husky.sh")) {
         dir
     } else if place.hooks.configured.is_none() && usual.is_dir() {
-        // husky is not installed in this clone yet. Its installation sets another folder.
+        // husky is not installed in this clone yet. Its installation will set another folder.
         &usual
     } else {
         return Ok(());
@@ -247,7 +248,7 @@ fn refuse_husky(place: &Place, hooks: &[Hook]) -> Result<()> {
     })
 }
 
-/// Refuses a hook of lefthook, which lefthook writes again whenever its configuration changes.
+/// Rejects a hook of lefthook, which lefthook writes again whenever its configuration changes.
 fn refuse_lefthook(place: &Place, hooks: &[Hook], found: &Found) -> Result<()> {
     let by_lefthook = matches!(found, Found::Other(text) if contains(text, b"lefthook"));
     let configuration = ["lefthook", ".lefthook", ".config/lefthook"]
@@ -262,8 +263,8 @@ fn refuse_lefthook(place: &Place, hooks: &[Hook], found: &Found) -> Result<()> {
     Err(hooks.iter().map(|hook| lefthook_entry(*hook, file)).fold(error, Error::hint))
 }
 
-/// Returns the advice to add an entry to the configuration of lefthook: a line that fits into an existing file, or
-/// a command that appends to it.
+/// Returns the hint to add an entry to the configuration of lefthook: a line for an existing file, or a command that
+/// appends to it.
 fn lefthook_entry(hook: Hook, file: &str) -> String {
     let name = hook.name();
     let (run, has_input) = match hook {
@@ -272,7 +273,7 @@ fn lefthook_entry(hook: Hook, file: &str) -> String {
     };
     let rest = |text: &'static str| if has_input { text } else { "" };
     match file.rsplit('.').next() {
-        // A table of its own at the end: a dotted key fails if the file has a table of the hook.
+        // A separate table at the end: a dotted key fails if the file already has a table of the hook.
         Some("toml") => format!(
             "let lefthook run it: printf '%s\\n' '' '[{name}.commands.claude-reviewer]' 'run = \"{run}\"'{} >> {file}",
             rest(" 'use_stdin = true'")
@@ -289,7 +290,7 @@ fn lefthook_entry(hook: Hook, file: &str) -> String {
     }
 }
 
-/// Returns the line with which any other hook can do what the shim does.
+/// Returns the line that replaces the shim in any other hook.
 fn line(hook: Hook) -> String {
     match hook {
         Hook::PreCommit | Hook::PostCommit => format!("claude-reviewer review --hook {}", hook.name()),
@@ -297,7 +298,7 @@ fn line(hook: Hook) -> String {
     }
 }
 
-/// Returns true if a hook decides by its file name what to do, as dispatchers for several hooks do.
+/// Returns true if a hook reads its own file name, as dispatchers for several hooks do.
 fn names_itself(text: &[u8]) -> bool {
     text.split(|&b| b == b'\n').any(|l| {
         let mentions = |what: &[u8]| contains(l, what);
@@ -312,7 +313,7 @@ fn look(path: &Path) -> Result<Found> {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Found::Nothing),
         Err(e) => return Err(failed("read", path, &e)),
         Ok(m) if m.is_dir() => return Err(Error::usage(format!("{} is a folder, not a hook", path.display()))),
-        // A link may lead anywhere: it is kept as the link it is.
+        // A link may lead anywhere, so it is kept as a link.
         Ok(m) if !m.is_file() || m.len() > 1 << 20 => return Ok(Found::Other(Vec::new())),
         Ok(_) => {}
     }
@@ -320,7 +321,7 @@ fn look(path: &Path) -> Result<Found> {
     Ok(shim::version(&text).map_or(Found::Other(text), Found::Shim))
 }
 
-/// Returns true if there is an entry, dangling links included.
+/// Returns true if an entry exists, even a dangling link.
 fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
@@ -376,14 +377,14 @@ fn is_executable(_path: &Path) -> bool {
     true
 }
 
-/// Returns a path as sh takes it.
+/// Returns a path in the form for sh.
 #[cfg(unix)]
 fn sh_path(path: &Path) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt as _;
     path.as_os_str().as_bytes().to_vec()
 }
 
-/// Returns a path as the sh of Git for Windows takes it.
+/// Returns a path in the form for the sh of Git for Windows.
 #[cfg(not(unix))]
 fn sh_path(path: &Path) -> Vec<u8> {
     path.to_string_lossy().trim_start_matches(r"\\?\").replace('\\', "/").into_bytes()
@@ -394,7 +395,7 @@ mod tests {
     use super::*;
     use tempfile::TempDir;
 
-    /// A repository's folders, without a repository: nothing here reads one.
+    /// The folders of a repository. No repository is needed, because this module never reads one.
     struct Ground {
         temp: TempDir,
     }
@@ -569,7 +570,7 @@ mod tests {
             ["let husky run it: echo 'claude-reviewer review --hook pre-commit' >> .husky/pre-commit"]
         );
         assert_eq!(ground.list(".husky/_"), ["h"]);
-        // In a clone where it is not installed yet, it would take over later.
+        // In a clone without an installation, husky would take over later.
         let error = add(&ground.default()).unwrap_err();
         assert!(error.hints[0].ends_with(">> .husky/pre-commit"), "{:?}", error.hints);
         assert!(error.hints[1].contains("git config --local core.hooksPath"), "{:?}", error.hints);

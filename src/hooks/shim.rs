@@ -1,35 +1,35 @@
-//! The text of the file that git runs. Pure.
+//! The text of the hook file that git runs. Pure.
 //!
-//! It is POSIX sh, since the sh of Git for Windows runs it too, and starts no program besides `cat`. A hook that
-//! was there before lies beside it as `<hook>.chained` and runs first, so that what it changes is reviewed too.
+//! It is POSIX sh, because the sh of Git for Windows runs it too, and starts no program except `cat`. A previous hook
+//! is in the same folder as `<hook>.chained` and runs first, so that its changes are reviewed too.
 
 use super::{Hook, SKIP};
 
-/// The version of the text. It rises with every change of what the text does; an installed shim of a lower
-/// version is replaced by `install-hooks`.
+/// Version of the text. It rises with every change of behaviour; `install-hooks` replaces an installed shim of a
+/// lower version.
 pub const VERSION: u32 = 1;
 
-/// What follows the name of a hook that was there before.
+/// Suffix of the name of a previous hook.
 pub const CHAINED: &str = "chained";
 
-/// How the line starts that tells a shim from every other hook.
+/// Start of the line that identifies a shim.
 const MARKER: &str = "# claude-reviewer hook ";
 
 /// Returns the shim of a hook.
 ///
-/// `program` is the absolute path of the binary in the bytes of the system, with forward slashes; empty where
-/// the hook is found through `PATH` alone, because others will share the file.
+/// `program` is the absolute path of the binary in the encoding of the system, with forward slashes; empty if the
+/// hook must be found through `PATH`, because others share the file.
 pub fn text(hook: Hook, program: &[u8]) -> Vec<u8> {
     let (name, command) = (hook.name(), hook.command());
     let (read, kept, run) = match hook {
         Hook::PreCommit => ("", r#""$0.chained" "$@""#, format!(r#"exec "$bin" review --hook {name}"#)),
-        // What git says on standard input is for both.
+        // Both hooks need git's standard input.
         Hook::PrePush => (
             "refs=$(cat) || exit 3\nrefs() { printf '%s' \"${refs:+$refs\n}\"; }\n",
             r#"refs | "$0.chained" "$@""#,
             format!(r#"refs | "$bin" review --hook {name} --hook-args "$@"; exit"#),
         ),
-        // git ignores how this hook ends, and the commit is there already.
+        // git ignores the exit code of this hook, and the commit exists already.
         Hook::PostCommit => ("", r#""$0.chained" "$@""#, format!(r#"exec "$bin" review --hook {name}"#)),
     };
     let otherwise = if hook == Hook::PostCommit { ":" } else { "exit" };
@@ -51,7 +51,7 @@ pub fn text(hook: Hook, program: &[u8]) -> Vec<u8> {
     [head.as_bytes(), &quote(program), tail.as_bytes()].concat()
 }
 
-/// Returns the version of a shim; `None` for a hook that is not one.
+/// Returns the version of a shim; `None` for any other hook.
 pub fn version(hook: &[u8]) -> Option<u32> {
     let line = hook.split(|&b| b == b'\n').take(3).find_map(|l| l.strip_prefix(MARKER.as_bytes()))?;
     let digits = line.iter().take_while(|b| b.is_ascii_digit()).count();

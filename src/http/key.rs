@@ -1,7 +1,7 @@
-//! Keys: what carries them, the command that prints one, and that nobody sees them.
+//! Keys: their headers, the command that prints one, and masking.
 //!
-//! A key leaves this module as a header that is marked sensitive, or as a secret for git, and in no other way. What a
-//! server says is passed through [`Key::mask`] before anything else is done with it.
+//! A key leaves this module only as a header that is marked sensitive, or as a secret for git. Text of a server
+//! passes through [`Key::mask`] before any other use.
 
 use super::{Cause, Failure};
 use crate::env::Env;
@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// How long a command that prints a key may take: long enough for a person to unlock something.
+/// Time limit of a command that prints a key: long enough for a person to unlock something.
 const COMMAND_TIME: Duration = Duration::from_secs(60);
-/// Bytes of a key at most.
+/// Bytes of a key, at most.
 const MAX_KEY: usize = 16 << 10;
-/// So many bytes in a row that also stand in a key give it away.
+/// Consecutive bytes of a key that reveal it.
 const TELLING: usize = 8;
 
 /// A key, or the password of a proxy.
@@ -29,7 +29,7 @@ const TELLING: usize = 8;
 pub struct Key(SecretString);
 
 impl Key {
-    /// Takes a key; `None` if no header can hold it.
+    /// Creates a key; `None` if it is not a valid header value.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         let fits = !text.is_empty() && text.len() <= MAX_KEY && text.bytes().all(|b| b.is_ascii_graphic());
@@ -43,18 +43,18 @@ impl Key {
         Some(value)
     }
 
-    /// Returns a name and a password as `Basic` has them; `None`: it has no colon.
+    /// Returns a name and a password encoded for `Basic`; `None` without a colon.
     pub fn pair(&self) -> Option<Self> {
         let text = self.0.expose_secret();
         text.contains(':').then(|| Self(SecretString::from(STANDARD.encode(text))))
     }
 
-    /// Returns the key for another program that asks the same server.
+    /// Returns the key for another program that connects to the same server.
     pub fn secret(&self) -> &SecretString {
         &self.0
     }
 
-    /// Takes the key out of a text, and every piece of it that has at least 8 characters, whatever their case.
+    /// Masks the key in a text, and every part of it of at least 8 characters, in any case.
     pub fn mask(&self, text: &str) -> String {
         let key = self.0.expose_secret().to_ascii_lowercase();
         let (key, bytes) = (key.as_bytes(), text.to_ascii_lowercase());
@@ -80,16 +80,16 @@ impl Key {
     }
 }
 
-/// Where a key comes from.
+/// The source of a key.
 #[derive(Debug)]
 pub enum Source {
-    /// It is asked without one.
+    /// The server needs no key.
     Keyless,
     Known(Key),
     Command(Box<Command>),
 }
 
-/// A command that prints the key; it is run once, when the key is needed.
+/// A command that prints the key; it runs once, when the key is needed.
 #[derive(Debug)]
 pub struct Command {
     setting: &'static str,

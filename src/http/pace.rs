@@ -1,37 +1,37 @@
-//! How many requests a server gets at once, and when it gets none.
+//! Limits the concurrent requests to a server, and pauses them on request.
 //!
-//! A server that turns a request away and says when to come back is left alone until then, by all requests. After that
-//! it gets one request at a time; each answer allows one more.
+//! A server that rejects a request with a time to come back gets no request until then. After that it gets one
+//! request at a time; each answer allows one more.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// The longest time between two looks for a free place.
+/// Longest time between two checks for a free slot.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The requests to one server.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     state: Mutex<State>,
-    /// Wakes what waits for a place.
+    /// Notified when a slot is free.
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Until then the server is left alone.
+    /// The server gets no request until this time.
     quiet: Option<Instant>,
     in_flight: usize,
-    /// Requests that it gets at once; `None`: any number.
+    /// Limit on concurrent requests; `None` without a limit.
     most: Option<usize>,
 }
 
-/// A request that may be sent. Its place is free again when it is dropped.
+/// A slot for a request. It is free again when it is dropped.
 #[derive(Debug)]
 pub(super) struct Place<'p>(&'p Pace);
 
-/// Why a request may not be sent now.
+/// The reason why a request must wait.
 #[derive(Debug)]
 pub(super) enum Wait {
     Until(Instant),
@@ -43,11 +43,11 @@ impl Pace {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place.
+    /// Takes a slot.
     ///
     /// # Errors
     ///
-    /// What to wait for before the next try.
+    /// The event to wait for before the next try.
     pub(super) fn take(&self) -> Result<Place<'_>, Wait> {
         let mut state = self.state();
         if let Some(until) = state.quiet.filter(|until| *until > Instant::now()) {
@@ -60,12 +60,12 @@ impl Pace {
         Ok(Place(self))
     }
 
-    /// Waits until a place may be free, at most [`LOOK`]: who was woken may end without taking the place.
+    /// Waits until a slot may be free, at most [`LOOK`]: a notified task may end without taking the slot.
     pub(super) async fn freed(&self) {
         let _ = tokio::time::timeout(LOOK, self.freed.notified()).await;
     }
 
-    /// Leaves the server alone for a time.
+    /// Stops requests to the server for a time.
     pub(super) fn pause(&self, time: Duration) {
         let mut state = self.state();
         state.most = Some(1);
@@ -74,7 +74,7 @@ impl Pace {
         }
     }
 
-    /// Allows one more request at once.
+    /// Allows one more concurrent request.
     pub(super) fn answered(&self) {
         let mut state = self.state();
         state.most = state.most.and_then(|most| most.checked_add(1));

@@ -1,40 +1,40 @@
-//! Which proxy a request goes through: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case.
+//! Selects the proxy of a request: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case.
 //!
-//! Plain http goes to this machine only, and what goes to this machine goes through no proxy.
+//! Plain http is used only for this machine, and requests to this machine use no proxy.
 
 use super::key::Key;
 use super::{Cause, Failure};
 use crate::env::Env;
 use reqwest::{NoProxy, Proxy, Url};
 
-/// What can stand in front of a proxy's address. With `socks4` and `socks5` names are resolved here, with the others
-/// by the proxy.
+/// Schemes of a proxy's address. With `socks4` and `socks5` this program resolves names, with the others the proxy
+/// does.
 const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
 
-/// What the environment says about proxies.
+/// The proxy settings of the environment.
 #[derive(Debug, Default)]
 pub struct Proxies {
     https: Option<(&'static str, Url)>,
     http: Option<(&'static str, Url)>,
-    /// What goes direct; this machine always does.
+    /// Hosts without a proxy; this machine never uses one.
     direct: String,
-    /// Passwords of the above, for masking.
+    /// Passwords of the proxies, for masking.
     secrets: Vec<Key>,
 }
 
 impl Proxies {
-    /// Reads the environment. The lower-case name of a variable wins, as it does in curl.
+    /// Reads the environment. The lower-case name of a variable wins, as in curl.
     ///
     /// # Errors
     ///
-    /// `Setup`: a value that is no address of a proxy. Going direct instead would break what was asked for.
+    /// `Setup`: a value is not a proxy address. A direct connection instead would break the user's intent.
     pub fn of(env: &Env) -> Result<Self, Failure> {
         let var = |names: [&'static str; 2]| names.into_iter().find_map(|n| env.var(n).map(|v| (n, v.trim())));
         let all = var(["all_proxy", "ALL_PROXY"]);
         let direct = var(["no_proxy", "NO_PROXY"]).map_or("", |(_, v)| v);
         let mut proxies = Self {
             https: var(["https_proxy", "HTTPS_PROXY"]).or(all).map(parse).transpose()?,
-            // HTTP_PROXY in capitals can be a header of a request where this runs as a CGI program (httpoxy).
+            // As a CGI program, HTTP_PROXY in capitals could come from a request header (httpoxy).
             http: var(["http_proxy", "HTTP_PROXY"])
                 .filter(|(n, _)| *n == "http_proxy" || env.os("REQUEST_METHOD").is_none())
                 .or(all)
@@ -51,7 +51,7 @@ impl Proxies {
         Ok(proxies)
     }
 
-    /// Returns the proxies as the client takes them.
+    /// Returns the proxies in the type of the client.
     pub(super) fn for_client(&self) -> Result<Vec<Proxy>, reqwest::Error> {
         let direct = || NoProxy::from_string(&self.direct);
         let https = self.https.iter().map(|(_, u)| Proxy::https(u.clone()).map(|p| p.no_proxy(direct())));
@@ -64,7 +64,7 @@ impl Proxies {
         self.secrets.iter().fold(text, |text, secret| secret.mask(&text))
     }
 
-    /// Returns the variable that names the proxy of https requests.
+    /// Returns the variable with the proxy for https requests.
     pub fn variable(&self) -> &'static str {
         self.https.as_ref().map_or("HTTPS_PROXY", |(name, _)| name)
     }

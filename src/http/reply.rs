@@ -1,4 +1,4 @@
-//! An answer, as it comes in: in pieces, within bounds.
+//! Answers, read in chunks and within limits.
 
 use super::{CONNECT, Cause, Failure, Server, Trouble, retry};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -6,28 +6,28 @@ use reqwest::{Response, StatusCode};
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
-/// Between two chunks of a body.
+/// Time limit between two chunks of a body.
 pub const IDLE: Duration = Duration::from_secs(60);
-/// For the end of a stream behind its last event.
+/// Time limit for the end of a stream after its last event.
 const TRAILER: Duration = Duration::from_millis(100);
-/// Bytes of an error's body that are read.
+/// Bytes of an error's body that are read, at most.
 const MAX_ERROR: usize = 64 << 10;
 
-/// An answer with a good status, whose body is still to be read.
+/// An answer with a success status, whose body is not read yet.
 #[derive(Debug)]
 pub struct Reply<'a> {
     server: &'a Server,
     response: Response,
 }
 
-/// An answer that has no good status.
+/// An answer with an error status.
 #[derive(Debug)]
 pub struct Refusal {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    /// How long the server asks to wait.
+    /// The wait that the server asks for.
     pub after: Option<Duration>,
-    /// As much of it as is worth it.
+    /// The start of the body.
     pub body: Vec<u8>,
 }
 
@@ -84,8 +84,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Waits for the end of a stream after its last chunk. A connection can be used again only after its answer was read
-    /// to the end.
+    /// Waits for the end of a stream after its last chunk. A connection can be used again only after its answer was
+    /// read to the end.
     pub async fn finish(mut self) {
         let _ = timeout(TRAILER, self.response.chunk()).await;
     }
@@ -147,8 +147,8 @@ pub(super) fn chain(error: &reqwest::Error) -> String {
     if parts.is_empty() { "the connection failed".to_owned() } else { parts.join(": ") }
 }
 
-/// Finds what TLS said is wrong: trying again does not help then. An error of input and output hides what it holds
-/// from `source`, and there can be one inside of another.
+/// Returns the TLS error in a chain of causes; a retry does not help then. An I/O error hides its content from
+/// `source`, and one can be inside of another.
 fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return Some(tls);

@@ -1,19 +1,19 @@
-//! When a request is sent again, and how long that takes. Pure.
+//! Decides when a request is sent again, and after which pause. Pure.
 //!
-//! Tried again: what failed to connect or broke off, 408, 409, 500, 502, 503, 504, 529 (and an overload that is
-//! reported inside of a stream), and 429 where the server says when. Everything else gets exactly one request.
+//! Retried are failed or broken connections, 408, 409, 500, 502, 503, 504, 529 (and an overload that is reported
+//! inside of a stream), and 429 if the server names a time. All other requests are sent exactly once.
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
 
-/// The longest first pause where no other is configured.
+/// Default of the longest first pause.
 pub const DELAY: Duration = Duration::from_millis(500);
-/// The longest pause that nobody asked for.
+/// Longest pause, unless the server asks for more.
 const MAX_PAUSE: Duration = Duration::from_secs(20);
 /// Longer than any deadline.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Returns true if an answer of this status is worth another try.
+/// Returns true if an answer with this status is worth a retry.
 pub fn is_passing(status: u16, retry_after: Option<Duration>) -> bool {
     match status {
         408 | 409 | 500 | 502 | 503 | 504 | 529 => true,
@@ -22,10 +22,10 @@ pub fn is_passing(status: u16, retry_after: Option<Duration>) -> bool {
     }
 }
 
-/// Returns how long to wait before try `tries` + 1: full jitter over a window that starts with `delay` and doubles, on
-/// top of what the server asked for. `random` is in 0..1.
+/// Returns the pause before try `tries` + 1: full jitter over a window that starts with `delay` and doubles, in
+/// addition to the pause that the server asks for. `random` is in 0..1.
 ///
-/// Jitter stands on top, not beside: requests that were turned away together must not come back together.
+/// The jitter is added to the server's pause: requests that were rejected together must not return together.
 pub fn pause(delay: Duration, tries: u32, floor: Option<Duration>, random: f64) -> Duration {
     let window = delay.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(MAX_PAUSE.max(delay));
     floor.unwrap_or_default().saturating_add(window.mul_f64(random.clamp(0.0, 1.0)))
@@ -41,12 +41,12 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = text(RETRY_AFTER.as_str())?;
     seconds(value, 1.0).or_else(|| {
         let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok()?;
-        // A moment that has passed asks for no wait, but it asks to come again.
+        // A past time asks for a retry without a pause.
         Some(SystemTime::from(date).duration_since(now).unwrap_or_default().min(FOREVER))
     })
 }
 
-/// Reads a number of seconds, such as `3` or `1.5`; `unit` of them make one.
+/// Parses a number such as `3` or `1.5`; `unit` is the number of units in a second.
 pub fn seconds(text: &str, unit: f64) -> Option<Duration> {
     let is_number = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let n: f64 = text.parse().ok().filter(|_| is_number)?;

@@ -1,40 +1,41 @@
-//! Reads a task contract: what was asked for, in the words of whoever asked. Pure.
+//! Parses a task contract, which defines the requirements and criteria of a task. Pure.
 //!
-//! `TASK_CONTRACT.json` is written by agents of many kinds, so keys have several names, texts may be objects, and
-//! what is not known is ignored. Every text in it is foreign: bounded here, redacted and fenced by who sends it.
+//! Different agents write `TASK_CONTRACT.json`, so keys have several names, texts may be objects, and unknown keys
+//! are ignored. Every text in it is untrusted: its size is bounded here, and the sender redacts and fences it.
 
 use crate::request::Criterion;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Requirements, and criteria, and names of files, at most.
+/// Requirements, criteria, and file names, at most.
 const MOST: usize = 200;
 const MOST_FILES: usize = 2_000;
-/// Bytes of one text.
+/// Bytes of one text, at most.
 const TEXT: usize = 8 << 10;
-/// Bytes of an id.
+/// Bytes of an ID, at most.
 const ID: usize = 40;
-/// Bytes of the name of a file.
+/// Bytes of a file name, at most.
 const NAME: usize = 4 << 10;
 
-/// A task, as it was given.
+/// The contract of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskContract {
     pub task_id: Option<String>,
-    /// What the specification says besides its requirements: name and text.
+    /// Texts of the specification other than requirements: name and text.
     pub specification: Vec<(String, String)>,
     pub requirements: Vec<Criterion>,
     pub acceptance_criteria: Vec<Criterion>,
-    /// The files that the task says were changed, as they are written there.
+    /// Files that the contract lists as changed, as written there.
     pub files: Vec<String>,
 }
 
 impl TaskContract {
-    /// Reads a contract.
+    /// Parses a contract.
     ///
     /// # Errors
-    /// Why it is none, as a lowercase fragment: no JSON object, a bound that it passes, or neither requirements nor
-    /// acceptance criteria.
+    ///
+    /// Why it is invalid, as a lowercase fragment: it is not a JSON object, exceeds a limit, or has neither
+    /// requirements nor acceptance criteria.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let value = serde_json::from_slice(bytes).map_err(|e| format!("not valid JSON: {e}"))?;
@@ -71,13 +72,13 @@ impl TaskContract {
         Ok(contract)
     }
 
-    /// Returns what is judged one by one: the acceptance criteria; where there are none, the requirements.
+    /// Returns the criteria that are judged one by one: the acceptance criteria, or without any, the requirements.
     pub fn criteria(&self) -> &[Criterion] {
         if self.acceptance_criteria.is_empty() { &self.requirements } else { &self.acceptance_criteria }
     }
 
-    /// Writes the contract as a document whose headings are ours: what it says itself is quoted, line by line, so
-    /// that no text of it makes a heading of its own.
+    /// Returns the contract as a document with our own headings. Its texts are quoted line by line, so that none of
+    /// them can make a heading.
     pub fn document(&self) -> String {
         let mut out = "# Task contract\n".to_owned();
         if let Some(id) = &self.task_id {
@@ -106,12 +107,12 @@ fn section(out: &mut String, heading: &str, text: &str) {
     }
 }
 
-/// Returns the first of several members that is there and not null.
+/// Returns the first of several members that exists and is not null.
 fn first<'v>(object: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v Value> {
     keys.iter().find_map(|k| object.get(*k)).filter(|v| !v.is_null())
 }
 
-/// Returns a string, or what stands where one should.
+/// Returns a string, or the value in place of one.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(s) => Some(s.clone()),
@@ -121,7 +122,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns a text; the texts of a list one a line.
+/// Returns a text; the texts of a list are joined, one a line.
 fn text(value: &Value) -> Option<String> {
     let text = match value {
         Value::Array(list) => list.iter().filter_map(scalar).collect::<Vec<_>>().join("\n"),
@@ -137,7 +138,7 @@ fn bounded(text: String, what: &str) -> Result<String, String> {
     }
 }
 
-/// Takes what a specification says in prose.
+/// Reads the prose of a specification.
 fn sections(value: Option<&Value>) -> Result<Vec<(String, String)>, String> {
     const PROSE: [&str; 8] =
         ["title", "summary", "description", "overview", "objective", "goal", "constraints", "non_goals"];
@@ -160,7 +161,8 @@ fn sections(value: Option<&Value>) -> Result<Vec<(String, String)>, String> {
     Ok(out)
 }
 
-/// Reads a list of requirements or criteria: strings, objects with an id and a text, or one object of both.
+/// Parses a list of requirements or criteria: strings, objects with an ID and a text, or one object that maps IDs to
+/// texts.
 fn criteria(value: &Value, what: &str, letter: &str) -> Result<Vec<Criterion>, String> {
     let entries: Vec<(Option<&str>, &Value)> = match value {
         Value::Array(list) => list.iter().map(|v| (None, v)).collect(),
@@ -194,7 +196,7 @@ fn criteria(value: &Value, what: &str, letter: &str) -> Result<Vec<Criterion>, S
     Ok(out)
 }
 
-/// Returns an id that can stand in a heading; `None` for anything else.
+/// Returns an ID that is valid in a heading; `None` otherwise.
 fn id(text: &str) -> Option<String> {
     let text = text.trim();
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -202,7 +204,7 @@ fn id(text: &str) -> Option<String> {
     is_id.then(|| text.to_owned())
 }
 
-/// Reads names of files: strings, objects with a path, or lists of them by what was done.
+/// Parses file names: strings, objects with a path, or lists of them by kind of change.
 fn files(value: &Value) -> Result<Vec<String>, String> {
     fn add(value: &Value, deep: bool, out: &mut Vec<String>) {
         match value {

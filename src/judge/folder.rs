@@ -1,7 +1,7 @@
-//! Where reports of a judgement are written: a folder inside the root that no link leads out of.
+//! The folder of the reports of a judgement: inside the root, with no link that leads out.
 //!
-//! Every step of the way is opened from the one before, without following links, so that nothing that somebody
-//! puts there meanwhile leads elsewhere. A report takes the place of the one before as a whole.
+//! Each folder of the path is opened from its parent, without following links, so that a folder or link that is
+//! swapped meanwhile cannot redirect the path. A report replaces the earlier one atomically.
 
 use super::{PAGE, RECORD};
 use crate::error::{Error, Result};
@@ -12,26 +12,26 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-/// Names on the way, at most.
+/// Names of the path, at most.
 const DEEPEST: usize = 32;
 
-/// A folder that is open.
+/// An open folder.
 #[derive(Debug)]
 pub(super) struct Folder {
     fd: OwnedFd,
-    /// From the root; empty: the root itself.
+    /// Path relative to the root; empty for the root itself.
     path: String,
 }
 
-/// The names of the folders between the root and the reports.
+/// The folder names from the root to the reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Way(Vec<String>);
 
 impl Way {
-    /// Takes apart where reports should go: relative to the root, or absolute and below it.
+    /// Parses the path of the report folder: relative to the root, or absolute and below it.
     ///
     /// # Errors
-    /// Usage: it leads out of the root, into git's or the store's own folders, or is no text.
+    /// Usage: it leads out of the root, into the folders of git or of the store, or is not UTF-8.
     pub(super) fn parse(named: &Path, root: &Path) -> Result<Self> {
         let shown = named.display();
         let refused = |why: &str| {
@@ -68,16 +68,16 @@ impl Way {
         }
     }
 
-    /// Returns a path below, from the root.
+    /// Returns the path of a file in the folder, relative to the root.
     pub(super) fn file(&self, name: &str) -> String {
         self.0.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("/")
     }
 
-    /// Opens the folder, and makes what is missing of it. Git does not see the reports in one that is made here; in
-    /// one that was there, whoever made it decides.
+    /// Opens the folder, and creates missing parts. A folder that is created here gets a `.gitignore`, so that git
+    /// ignores the reports. An existing folder is left as it is.
     ///
     /// # Errors
-    /// Usage: a part of the way is a link or no folder. Incomplete: it cannot be made.
+    /// Usage: a part of the path is a link or not a folder. Incomplete: it cannot be created.
     pub(super) fn make(&self, root: &Path) -> Result<Folder> {
         let made = self.open(root, true);
         let (folder, is_new) = made.map_err(|(name, e)| {
@@ -95,12 +95,12 @@ impl Way {
         Ok(folder)
     }
 
-    /// Opens the folder where it is there already.
+    /// Opens the folder if it exists.
     pub(super) fn find(&self, root: &Path) -> Option<Folder> {
         Some(self.open(root, false).ok()?.0)
     }
 
-    /// Opens the folder; the second tells whether it was made.
+    /// Opens the folder; the flag is true if it was created.
     fn open(&self, root: &Path, make: bool) -> std::result::Result<(Folder, bool), (String, Errno)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| (root.display().to_string(), e))?;
@@ -120,20 +120,20 @@ impl Way {
     }
 }
 
-/// Returns the `.gitignore` of a folder that was made for the reports. Nothing else in it is ignored: what somebody
-/// puts there counts as part of the change.
+/// Returns the `.gitignore` of a folder that was created for the reports. It ignores only the reports: other files in
+/// the folder count as part of the change.
 fn ignored() -> String {
     let why = "Reports quote defects of a change, which a review would find again.";
     format!("# {why}\n/.gitignore\n/{PAGE}\n/.{PAGE}.*\n/{RECORD}\n/.{RECORD}.*\n")
 }
 
 impl Folder {
-    /// Returns true if something has this name.
+    /// Returns true if an entry of this name exists.
     pub(super) fn has(&self, name: &str) -> bool {
         rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Puts a file in the place of what has its name: a reader sees the old one or the new one, whole.
+    /// Replaces a file atomically: a reader sees the complete old or new one.
     ///
     /// # Errors
     /// Incomplete: it cannot be written; nothing has changed then.
@@ -150,7 +150,7 @@ impl Folder {
             .map_err(|e| failed(&e))
             .and_then(|()| renameat(&self.fd, temporary.as_str(), &self.fd, name).map_err(|e| failed(&e)));
         if placed.is_err() {
-            // What cannot be taken away is a file of its own that nobody reads.
+            // A temporary file that cannot be removed is harmless: no program reads it.
             let _ = unlinkat(&self.fd, temporary.as_str(), AtFlags::empty());
         }
         placed?;

@@ -1,11 +1,11 @@
-//! `JUDGE_REPORT.md`: the report for people. Whatever others wrote stands there as text and does nothing.
+//! `JUDGE_REPORT.md`: the report for people. Untrusted text is escaped.
 
 use crate::untrusted::markdown;
 use crate::wire::judge::{Criterion, Issue, JudgeReport};
 use crate::wire::{TestOutcome, TestResults, name};
 use std::fmt::Write as _;
 
-/// Writes a report. `summary` is ours.
+/// Returns the report. `summary` is our own text.
 pub(super) fn render(report: &JudgeReport, summary: &str) -> String {
     let mut out = "# Judge report\n\n".to_owned();
     let task = report.task_id.as_deref().map_or_else(|| "not named".to_owned(), line);
@@ -79,7 +79,7 @@ fn issues(out: &mut String, heading: &str, all: &[Issue]) {
     }
 }
 
-/// Writes how the project's tests ended.
+/// Writes the result of the project's tests.
 fn tests(out: &mut String, t: &TestResults) {
     let word = match t.outcome {
         Some(TestOutcome::NotStarted) => "could not be started",
@@ -114,12 +114,12 @@ fn criterion(out: &mut String, c: &Criterion) {
     out.push('\n');
 }
 
-/// Returns foreign text on one line, which acts nowhere.
+/// Returns untrusted text on one line, escaped.
 fn line(text: &str) -> String {
     markdown(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Writes foreign text of several lines as a quotation.
+/// Writes untrusted text of several lines as a quotation.
 fn quoted(out: &mut String, text: &str) {
     for l in markdown(text).lines() {
         let _ = writeln!(out, "> {}", l.trim_end());

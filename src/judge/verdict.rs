@@ -1,32 +1,31 @@
-//! What a change is worth: a pure function of the review and the criteria.
+//! The verdict of a judgement: a pure function of the review and the criteria.
 
 use crate::ai::Judged;
 use crate::finding::Severity;
 use crate::verdict;
 use crate::wire::judge::JudgeVerdict;
 
-/// What of a finding decides.
+/// The properties of a finding that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Weight {
     pub(super) severity: Severity,
-    /// Neither suppressed nor waived.
+    /// The finding is neither suppressed nor waived.
     pub(super) counts: bool,
-    /// It blocks under the policy that rules.
+    /// The finding blocks under the policy that applies.
     pub(super) blocking: bool,
-    /// A rule's, or as proven as policy asks for.
+    /// The finding is from a rule, or reaches the confidence that the policy requires.
     pub(super) is_trusted: bool,
 }
 
 impl Weight {
-    /// Returns true if nothing may go on: a critical finding of the rules, or one of a model that is as proven as policy
-    /// asks for, whatever policy lets block.
+    /// Returns true for a critical finding of the rules, or of a model with the confidence that the policy requires,
+    /// even if the policy does not make it block.
     pub(super) fn halts(self) -> bool {
         self.counts && self.severity == Severity::Critical && self.is_trusted
     }
 }
 
-/// Says what a review and its criteria come to. `None`: the review is not complete, or there was nothing to review,
-/// so that nobody can say.
+/// Returns the verdict for a review and its criteria; `None` if the review is incomplete or reviewed nothing.
 pub(super) fn verdict(
     outcome: verdict::Outcome,
     complete: bool,
@@ -83,7 +82,7 @@ mod tests {
             (Verdict::Block, vec![major], vec![yes], JudgeVerdict::Fail),
             (Verdict::Block, vec![major, critical], vec![no], JudgeVerdict::CriticalHalt),
             (Verdict::Block, vec![critical], vec![yes], JudgeVerdict::CriticalHalt),
-            // Policy lets nothing block.
+            // The policy makes nothing block.
             (Verdict::Pass, vec![Weight { is_trusted: true, ..unproven }], vec![yes], JudgeVerdict::CriticalHalt),
             (Verdict::Pass, vec![Weight { is_trusted: true, ..waived }], vec![yes], JudgeVerdict::Pass),
         ] {

@@ -1,5 +1,5 @@
-//! What a tool answers: an object for programs, a short text for the agent, and, where something went wrong, the
-//! words that keep an agent from asking the same again and again.
+//! The answer of a tool: an object for programs and a short text for the agent. After a failure, the text keeps the
+//! agent from repeating the same call.
 
 use crate::ai::Retry;
 use crate::error::{Error, Kind};
@@ -9,25 +9,25 @@ use crate::wire::answer::{Failed, Failure};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
 
-/// Bytes of the text.
+/// Bytes of the text, at most.
 const MOST: usize = 24 << 10;
 
-/// An answer.
+/// An answer of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Answer {
     pub(super) content: Map<String, Value>,
-    /// Lines; each is made inert.
+    /// Lines of text; control characters are escaped when the answer is sent.
     pub(super) text: String,
     pub(super) is_error: bool,
 }
 
 impl Answer {
-    /// Makes an answer.
+    /// Creates a successful answer.
     pub(super) fn new(content: Map<String, Value>, text: impl Into<String>) -> Self {
         Self { content, text: text.into(), is_error: false }
     }
 
-    /// Makes the answer to something that cannot be done.
+    /// Creates the answer to a call that failed.
     pub(super) fn error(e: &Error) -> Self {
         let retryable = e.kind == Kind::Incomplete;
         let message = e.on_one_line();
@@ -52,7 +52,7 @@ impl Answer {
         Self { content: object(wire::value(&content)), text, is_error: true }
     }
 
-    /// Makes the answer to something that this program did wrong.
+    /// Creates the answer to a call that failed by a defect of this program.
     pub(super) fn internal() -> Self {
         Self::error(
             &Error::usage("an internal error ended the call")
@@ -60,7 +60,7 @@ impl Answer {
         )
     }
 
-    /// Returns it as the protocol has it.
+    /// Returns the answer in the type of the protocol.
     pub(super) fn into_result(self) -> CallToolResult {
         let mut text: String = Inert::lines(&self.text).map(|l| format!("{l}\n")).collect();
         if text.len() > MOST {
@@ -74,12 +74,12 @@ impl Answer {
     }
 }
 
-/// Returns foreign text that a client may print.
+/// Returns untrusted text with control characters escaped.
 fn inert(text: &str) -> String {
     Inert::new(text).to_string()
 }
 
-/// Returns the members of an object; of anything else, none.
+/// Returns the members of an object; empty for any other value.
 pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(o) => o,
@@ -87,8 +87,8 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Adds to an answer that a review is not whole, and whether asking again can help; returns its text with that in it.
-/// What blocks comes first, and is no less for what else is missing.
+/// Marks an answer as an incomplete review and states whether a retry can help. Returns the text of the answer with
+/// that notice. Blocking findings come first: they block also if other parts of the review are missing.
 pub(super) fn partly(retry: Retry, blocks: bool, content: &mut Map<String, Value>, text: &str) -> String {
     if blocks {
         content.entry("status").or_insert_with(|| "needs_changes".into());
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(content["status"], "incomplete");
     }
 
-    /// Looks whether the words say what the fields do: whether asking again can help, and when.
+    /// Checks that the text and the fields agree on whether a retry can help, and when.
     #[track_caller]
     fn agree(content: &Map<String, Value>, text: &str) {
         let said = format!("{content:?}: {text}");
@@ -162,7 +162,7 @@ mod tests {
                         agree(&content, &text);
                     }
                 }
-                // A limit that nobody says the end of is no reason to ask again.
+                // A quota without a known end does not justify a retry.
                 let expected = match cause {
                     Unreachable | TimedOut | Malformed | CutOff => true,
                     Refused => retry_after.is_some(),

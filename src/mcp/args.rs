@@ -1,37 +1,37 @@
-//! Arguments of tools: one table says what a tool takes, and both the schema that clients see and the check of what
-//! they send come from it.
+//! Arguments of tools. One table defines them; both the schema that clients see and the validation of calls derive
+//! from it.
 
 use serde_json::{Map, Value, json};
 
-/// Bytes of a text, where nothing else is said.
+/// Bytes of a text argument, at most, unless the table sets another limit.
 pub(super) const TEXT: usize = 64 << 10;
 
 /// One argument.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arg {
     pub(super) name: &'static str,
-    /// For the one who fills it in.
+    /// Description for the client.
     pub(super) about: &'static str,
     pub(super) kind: Kind,
     pub(super) required: bool,
 }
 
-/// What an argument may be.
+/// Type of an argument.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// A text of at most so many bytes.
+    /// A text of at most this number of bytes.
     Text(usize),
-    /// One of these; the default first where it has one.
+    /// One of these values. The first one is the default, if there is a default.
     Choice {
         of: &'static [&'static str],
         default: Option<&'static str>,
     },
-    /// A list of texts: how many, and how long.
+    /// A list of texts, with limits on their number and length.
     Texts {
         most: usize,
         bytes: usize,
     },
-    /// A list of some of these. Clients are shown these; `also` is understood besides.
+    /// A list of some of these values. The schema lists `of`; the values of `also` are accepted too.
     Choices {
         of: &'static [&'static str],
         also: fn(&str) -> bool,
@@ -41,33 +41,33 @@ pub(super) enum Kind {
         to: i64,
         default: i64,
     },
-    /// A text or an object; the schema says which. The tool looks into it.
+    /// A text or an object, as the schema defines. The tool validates the content.
     TextOrObject(fn() -> Value),
 }
 
-/// What somebody sent, checked against the table.
+/// The arguments of a call, validated against the table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Given {
     values: Map<String, Value>,
-    /// Names of arguments that were sent and do not fit.
+    /// Names of invalid arguments.
     spoilt: Vec<&'static str>,
 }
 
-/// Why a call is not taken up.
+/// The reason why a call is rejected.
 #[derive(Debug)]
 pub(super) struct Unfit {
-    /// A sentence that names the argument.
+    /// A sentence that names the invalid argument.
     pub(super) why: String,
-    /// What fits.
+    /// The valid arguments.
     pub(super) given: Given,
 }
 
 impl Given {
-    /// Checks arguments. What is null is not there.
+    /// Validates arguments. A null counts as a missing argument.
     ///
     /// # Errors
     ///
-    /// The first argument that does not fit, and what does.
+    /// The first invalid argument, together with the valid ones.
     pub(super) fn check(args: &[Arg], sent: Map<String, Value>) -> Result<Self, Unfit> {
         let names = || args.iter().map(|a| a.name).collect::<Vec<_>>().join(", ");
         let mut given = Self::default();
@@ -99,39 +99,39 @@ impl Given {
         }
     }
 
-    /// Returns true if an argument was sent that does not fit.
+    /// Returns true if the argument was sent and is invalid.
     pub(super) fn is_spoilt(&self, name: &str) -> bool {
         self.spoilt.contains(&name)
     }
 
-    /// Returns a text.
+    /// Returns a text argument.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name).and_then(Value::as_str)
     }
 
-    /// Returns a list of texts; empty where there is none.
+    /// Returns a list of texts; empty if it was not sent.
     pub(super) fn texts(&self, name: &str) -> Vec<&str> {
         let list = self.values.get(name).and_then(Value::as_array);
         list.map(|l| l.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
 
-    /// Returns a number.
+    /// Returns a number argument.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
         self.values.get(name).and_then(whole)
     }
 
-    /// Returns whatever was sent.
+    /// Returns the raw value of an argument.
     pub(super) fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
 }
 
-/// Returns a whole number; `5.0` is one.
+/// Returns a value as an integer; accepts `5.0`.
 fn whole(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 1e15).map(|f| f as i64))
 }
 
-/// Returns a short form of foreign text.
+/// Returns untrusted text, shortened for a message.
 pub(super) fn shown(text: &str) -> String {
     let end = text.floor_char_boundary(80);
     let more = if end < text.len() { "…" } else { "" };
@@ -139,7 +139,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 impl Kind {
-    /// Says what it must be, if it is not.
+    /// Returns the expected form if the value does not have it.
     fn check(self, value: &Value) -> Result<(), String> {
         let one_of = |of: &[&str]| of.join(", ");
         match self {
@@ -203,7 +203,7 @@ impl Kind {
     }
 }
 
-/// Returns the schema of what a tool takes.
+/// Returns the input schema of a tool.
 pub(super) fn schema(args: &[Arg]) -> Map<String, Value> {
     let mut properties = Map::new();
     for arg in args {

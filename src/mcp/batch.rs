@@ -1,34 +1,35 @@
-//! Several messages on one line, as the generations up to 2025-03-26 have it: their answers go together, on one line.
+//! JSON-RPC batches: several messages on one line, in protocol versions up to 2025-03-26. Their answers go on one
+//! line too.
 //!
 //! <https://modelcontextprotocol.io/specification/2025-03-26/basic#batching>
 
 use rmcp::model::RequestId;
 
-/// Lines whose answers are not complete.
+/// Batches with open requests.
 #[derive(Debug, Default)]
 pub(super) struct Batches(Vec<Batch>);
 
 #[derive(Debug)]
 struct Batch {
-    /// Requests without an answer.
+    /// Requests that are not answered yet.
     open: Vec<RequestId>,
     /// Answers, each without its line end.
     answers: Vec<Vec<u8>>,
 }
 
 impl Batches {
-    /// Begins with the requests that will be answered, and the answers that are known already; returns the line
-    /// where that is all.
+    /// Opens a batch with its requests and with the answers that are already known. Returns the answer line if no
+    /// request is open.
     pub(super) fn begin(&mut self, open: Vec<RequestId>, answers: Vec<Vec<u8>>) -> Option<Vec<u8>> {
         self.0.push(Batch { open, answers });
         self.complete()
     }
 
-    /// Takes an answer that belongs to a batch; gives back one that does not.
+    /// Adds an answer to its batch. Returns the answer line when the batch is complete.
     ///
     /// # Errors
     ///
-    /// The answer: it stands alone.
+    /// Returns the answer itself if it does not belong to a batch.
     pub(super) fn answer(&mut self, id: &RequestId, line: Vec<u8>) -> Result<Option<Vec<u8>>, Vec<u8>> {
         let Some(batch) = self.0.iter_mut().find(|b| b.open.contains(id)) else { return Err(line) };
         batch.open.retain(|o| o != id);
@@ -36,18 +37,18 @@ impl Batches {
         Ok(self.complete())
     }
 
-    /// Returns true if the answer to a request stands among others.
+    /// Returns true if a request belongs to a batch.
     pub(super) fn holds(&self, id: &RequestId) -> bool {
         self.0.iter().any(|b| b.open.contains(id))
     }
 
-    /// Hears that a request will not be answered.
+    /// Removes a request that will not be answered. Returns the answer line if its batch is complete now.
     pub(super) fn forget(&mut self, id: &RequestId) -> Option<Vec<u8>> {
         self.0.iter_mut().for_each(|b| b.open.retain(|o| o != id));
         self.complete()
     }
 
-    /// Returns the line of a batch that is complete. Where nothing is to be answered, there is none.
+    /// Removes a complete batch and returns its answer line; `None` if the batch has no answers.
     fn complete(&mut self) -> Option<Vec<u8>> {
         let at = self.0.iter().position(|b| b.open.is_empty())?;
         let Batch { answers, .. } = self.0.swap_remove(at);

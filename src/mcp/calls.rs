@@ -1,4 +1,4 @@
-//! What is being answered: which requests are open, how much they hold, and what stops them.
+//! Open requests: their IDs, the bytes that they occupy, and the signal that stops their runs.
 
 use crate::stop::{Signal, Stop};
 use rmcp::model::RequestId;
@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
-/// Requests that may be open at a time, and the bytes that they may hold together.
+/// Open requests at a time, at most, and the bytes that they may occupy together.
 const MOST: usize = 64;
 const MOST_BYTES: usize = 32 << 20;
 /// Reviews that run at the same time.
 const AT_ONCE: usize = 4;
 
-/// Every request that is not answered yet.
+/// All requests that are not answered yet.
 #[derive(Debug)]
 pub(super) struct Calls {
     inner: Mutex<Inner>,
     changed: Notify,
-    /// Who may work.
+    /// Permits for reviews that ask a model.
     pub(super) turns: Semaphore,
 }
 
@@ -37,21 +37,21 @@ struct Inner {
     ended: Option<(Signal, Instant)>,
 }
 
-/// A request that is not answered.
+/// A request that is not answered yet.
 #[derive(Debug)]
 struct Open {
     bytes: usize,
-    /// It calls a tool, and is open until that ends.
+    /// The request calls a tool, and stays open until the tool has ended.
     is_call: bool,
     cancelled: bool,
 }
 
-/// Why a request is not taken up.
+/// The reason why a request is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Its id belongs to a request that is open.
+    /// An open request has the same ID.
     Taken,
-    /// Too many are open.
+    /// Too many requests are open.
     Busy,
 }
 
@@ -60,7 +60,7 @@ impl Calls {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request of so many bytes up.
+    /// Opens a request of this size.
     pub(super) fn begin(&self, id: &RequestId, bytes: usize, is_call: bool) -> Result<(), Refused> {
         let mut inner = self.inner();
         if inner.open.contains_key(id) {
@@ -74,12 +74,12 @@ impl Calls {
         Ok(())
     }
 
-    /// Returns true if a request with this id is still to be answered.
+    /// Returns true if a request with this ID is open.
     pub(super) fn is_open(&self, id: &RequestId) -> bool {
         self.inner().open.contains_key(id)
     }
 
-    /// Closes a request: it is answered, or never will be.
+    /// Closes a request that is answered, or that never will be.
     pub(super) fn end(&self, id: &RequestId) {
         let mut inner = self.inner();
         if let Some(open) = inner.open.remove(id) {
@@ -89,7 +89,7 @@ impl Calls {
         self.changed.notify_waiters();
     }
 
-    /// Hears that nobody waits for an answer any more: none will be sent. A call stays open until it has ended.
+    /// Handles a cancellation: no answer will be sent. A call stays open until its run has ended.
     pub(super) fn cancel(&self, id: &RequestId) {
         let mut inner = self.inner();
         let Some(open) = inner.open.get_mut(id) else { return };
@@ -101,7 +101,7 @@ impl Calls {
         }
     }
 
-    /// Hears that a call has ended. Where nobody waits for its answer, it is closed.
+    /// Handles the end of a call. A cancelled call is closed.
     pub(super) fn ended(&self, id: &RequestId) {
         let cancelled = self.inner().open.get(id).is_some_and(|o| o.cancelled);
         if cancelled {
@@ -109,7 +109,8 @@ impl Calls {
         }
     }
 
-    /// Lets a run be stopped from here until the guard is dropped. Where everything has ended, it is stopped at once.
+    /// Registers a run that `stop` stops until the guard is dropped. After `stop` was called, a new run is stopped at
+    /// once.
     pub(super) fn run(self: &Arc<Self>) -> Running {
         let stop = Stop::default();
         let mut inner = self.inner();
@@ -123,7 +124,7 @@ impl Calls {
         Running { calls: Arc::clone(self), key, stop }
     }
 
-    /// Stops every run, and every later one. Returns when that was first asked for.
+    /// Stops all current and later runs. Returns the time of the first stop.
     pub(super) fn stop(&self, signal: Signal) -> Instant {
         let mut inner = self.inner();
         let (_, began) = *inner.ended.get_or_insert_with(|| (signal, Instant::now()));
@@ -133,7 +134,7 @@ impl Calls {
         began
     }
 
-    /// Waits until nothing is open and nothing runs.
+    /// Waits until no request is open and no run is active.
     pub(super) async fn idle(&self) {
         loop {
             let changed = self.changed.notified();
@@ -150,7 +151,7 @@ impl Calls {
         }
     }
 
-    /// Waits until everything is to stop; returns since when.
+    /// Waits until `stop` is called; returns the time of that call.
     pub(super) async fn ending(&self) -> Instant {
         loop {
             let changed = self.changed.notified();
@@ -164,7 +165,7 @@ impl Calls {
         }
     }
 
-    /// Waits until nothing runs.
+    /// Waits until no run is active.
     pub(super) async fn still(&self) {
         loop {
             let changed = self.changed.notified();
@@ -178,7 +179,7 @@ impl Calls {
     }
 }
 
-/// A run that can be stopped.
+/// A registered run that can be stopped.
 #[derive(Debug)]
 pub(super) struct Running {
     calls: Arc<Calls>,

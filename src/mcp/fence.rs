@@ -1,8 +1,8 @@
-//! Where a client may point: every path of an argument is below a folder that is served, whatever links, `..` and
-//! `.git` files say.
+//! The paths that a client may name: every path in an argument must lie below a served folder, after links, `..` and
+//! `.git` files are resolved.
 //!
-//! Paths are resolved before they are used; what they hold is not read here but for the two small files by which a
-//! linked worktree is known. What is outside is told apart from what is missing by nobody.
+//! Paths are resolved before they are used. This module reads no contents, except the two small files that identify a
+//! linked worktree. An error never reveals whether a path outside the served folders exists.
 
 use crate::ai::context::MAX_DOCUMENT;
 use crate::ai::redact::is_sensitive;
@@ -14,60 +14,61 @@ use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes of a path.
+/// Bytes of a path, at most.
 const MOST: usize = 4096;
-/// Bytes of a revision.
+/// Bytes of a revision, at most.
 const MOST_OF_A_REVISION: usize = 256;
-/// Folders of objects that one repository may draw on.
+/// Object folders (the repository's own and its alternates) of one repository, at most.
 const MOST_OBJECT_FOLDERS: usize = 64;
 
-/// The folders that are served; never none.
+/// The served folders; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fence {
-    /// Without links. The first is where relative paths begin.
+    /// Canonical paths. Relative paths of arguments start at the first one.
     roots: Vec<PathBuf>,
-    /// The operator named it, or it is a repository: a client's folders only narrow it.
+    /// The operator named the folder, or it is a repository. The folders of a client can only narrow it.
     is_bound: bool,
-    /// The home folder: no client may widen the fence to it.
+    /// The home folder. A client cannot widen the fence to it.
     home: Option<PathBuf>,
 }
 
-/// A folder that a call works in, looked at: the repository around it lies inside the fence and borrows nothing from
-/// outside, or there is none. Only a [`Fence`] makes one, and nothing is opened for a client but by way of one.
+/// A validated working folder of a call. The repository around it, if any, lies inside the fence and uses no objects
+/// from outside. Only a [`Fence`] creates one, and every repository that is opened for a client goes through it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Served {
     dir: PathBuf,
-    /// The top of the worktree; `None`: no repository.
+    /// The top of the worktree; `None` outside a repository.
     top: Option<PathBuf>,
 }
 
 impl Served {
-    /// Returns the folder that was named.
+    /// Returns the working folder.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Returns true if it lies in a repository.
+    /// Returns true if the folder lies in a repository.
     pub(super) fn is_repository(&self) -> bool {
         self.top.is_some()
     }
 
-    /// Returns what is worked in where nobody named a folder: the worktree, or, where there is none, the folder.
+    /// Returns the default working folder: the top of the worktree, or the folder itself outside a repository.
     pub(super) fn whole(self) -> Self {
         Self { dir: self.top.clone().unwrap_or(self.dir), ..self }
     }
 }
 
 impl Fence {
-    /// Serves `root`, or, where nobody names one, the repository around `dir`, or `dir` itself.
+    /// Serves `root`; without it, the repository around `dir`; without a repository, `dir` itself.
     ///
     /// # Errors
     ///
-    /// The folder is none.
+    /// The folder is not a directory.
     pub(super) fn new(root: Option<&Path>, dir: &Path, env: &Env) -> Result<Self> {
         let around = || {
             let top = Repo::find(dir, env).ok().flatten()?.worktree()?.canonicalize().ok()?;
-            // A worktree that lies elsewhere is somebody else's idea of where we are.
+            // Ignore a `core.worktree` that does not contain `dir`: a repository's configuration must not choose the
+            // served folder.
             dir.canonicalize().ok()?.starts_with(&top).then_some(top)
         };
         let bound = root.map(|r| dir.join(r)).or_else(around);
@@ -79,13 +80,13 @@ impl Fence {
         Ok(Self { roots: vec![root], is_bound, home })
     }
 
-    /// Returns the fence that a client's own folders make: they narrow what the operator named or the repository that
-    /// was found, and take the place of what is neither. Folders that are none do not count.
+    /// Returns the fence for the folders that a client names. They narrow a folder that the operator named, or a
+    /// repository. Otherwise they replace the folder. Folders that do not exist are ignored.
     ///
     /// # Errors
     ///
-    /// None of them is a folder that lies where it may: below what is served, or, where a client says what is served,
-    /// not so high that everything of a person lies below.
+    /// None of the folders is allowed: they do not lie below the served folder, or, where they replace it, they
+    /// contain the home folder.
     pub(super) fn narrowed(&self, uris: &[String]) -> Result<Self> {
         let theirs: Vec<PathBuf> = uris.iter().filter_map(|u| folder_of(u)).collect();
         if theirs.is_empty() {
@@ -117,12 +118,12 @@ impl Fence {
         }
     }
 
-    /// Returns true if a folder is the top of the system, the home folder, or holds that.
+    /// Returns true if a folder is the root of the file system, or if it is or contains the home folder.
     fn is_too_wide(&self, folder: &Path) -> bool {
         folder.parent().is_none() || self.home.as_ref().is_some_and(|h| h.starts_with(folder))
     }
 
-    /// Returns the folder where relative paths begin.
+    /// Returns the folder at which relative paths start.
     pub(super) fn root(&self) -> &Path {
         self.roots.first().map_or(Path::new("/nonexistent"), PathBuf::as_path)
     }
@@ -131,11 +132,11 @@ impl Fence {
         self.roots.iter().any(|r| path.starts_with(r))
     }
 
-    /// Resolves a path of an argument. Relative ones begin at `from`.
+    /// Resolves a path of an argument. Relative paths start at `from`.
     ///
     /// # Errors
     ///
-    /// It leads out, is missing, or is none.
+    /// The path is invalid, is missing, or leads outside the fence.
     pub(super) fn path(&self, text: &str, from: &Path) -> Result<PathBuf> {
         let path = plain(text)?;
         let full = from.join(path).canonicalize().ok().filter(|p| self.holds(p));
@@ -145,13 +146,13 @@ impl Fence {
         })
     }
 
-    /// Finds what is served as a whole: the repository around the first folder, or, where there is none, that folder.
+    /// Returns the default working folder: the repository around the first served folder, or that folder.
     ///
     /// # Errors
     ///
-    /// There is a repository, and it leads out: what it says, and what its policy says, is not read.
+    /// There is a repository, and it leads outside the fence. Its configuration and its policy are not read.
     pub(super) fn home(&self, env: &Env) -> Result<Served> {
-        // Told by names alone: opening one would read what it borrows.
+        // Search by file names only: opening a repository would read its alternates.
         let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
         match self.root().ancestors().any(|a| is_there(a.join(".git")) || is_bare(a)) {
             true => self.repository(None, env).map(Served::whole),
@@ -159,11 +160,11 @@ impl Fence {
         }
     }
 
-    /// Finds the repository that a folder lies in: its worktree and its `.git` lie inside the fence.
+    /// Finds the repository around a folder. Its worktree and its `.git` must lie inside the fence.
     ///
     /// # Errors
     ///
-    /// There is none, or it leads out.
+    /// There is no repository, or it leads outside the fence.
     pub(super) fn repository(&self, text: Option<&str>, env: &Env) -> Result<Served> {
         let dir = match text {
             Some(text) => self.path(text, self.root())?,
@@ -191,9 +192,9 @@ impl Fence {
                 .hint("the user can have the folder served that holds both (root of serve-mcp)")
         };
         let owned = self.owned(top).ok_or_else(leads_out)?;
-        // From the folder that was named, as whoever reviews it will.
+        // Open it from the named folder, as the review does.
         let repo = Repo::open(&dir, env)?;
-        // What the repository's own configuration says of its worktree is the repository's word.
+        // The author of the repository controls `core.worktree`, so do not trust it.
         let real = repo.worktree().and_then(|w| w.canonicalize().ok());
         if real.as_deref() != Some(top) {
             return Err(Error::usage(format!("the worktree of {} is another folder", top.display()))
@@ -209,8 +210,8 @@ impl Fence {
         }
     }
 
-    /// Returns the folders of a repository whose `.git` is its own: a folder inside the fence that borrows nothing
-    /// from outside, or a file of a linked worktree whose repository knows it. `None` where it leads out.
+    /// Returns the git folders of a repository if its `.git` is a folder inside the fence that uses no objects from
+    /// outside, or the file of a linked worktree that the main repository has registered. Otherwise `None`.
     fn owned(&self, top: &Path) -> Option<Owned> {
         let real = top.join(".git").canonicalize().ok().filter(|p| self.holds(p))?;
         let dir = match real.is_dir() {
@@ -227,7 +228,8 @@ impl Fence {
                     if back.as_ref() != Some(&real) {
                         return None;
                     }
-                    // What that repository borrows, it borrows by its owner's word: nothing of it lies in here.
+                    // The owner of the main repository controls its alternates, and no part of that repository lies
+                    // inside the fence.
                     let common = common_of(&dir)?;
                     return Some(Owned { dir, common });
                 }
@@ -239,7 +241,7 @@ impl Fence {
         (own && self.holds_objects(&common.join("objects"))).then_some(Owned { dir, common })
     }
 
-    /// Returns true if something is not there, or lies inside the fence once links are followed.
+    /// Returns true if a path does not exist, or lies inside the fence after links are followed.
     fn holds_entry(&self, path: &Path) -> bool {
         match path.symlink_metadata() {
             Ok(_) => path.canonicalize().is_ok_and(|p| self.holds(&p)),
@@ -247,14 +249,14 @@ impl Fence {
         }
     }
 
-    /// Returns true if a folder of objects, what links in it lead to, and every folder that it borrows from lie inside
-    /// the fence. What cannot be told for sure does not.
+    /// Returns true if an object folder, the targets of the links in it, and all its alternates lie inside the fence.
+    /// Returns false if any of them cannot be checked.
     fn holds_objects(&self, objects: &Path) -> bool {
         let mut waiting = vec![objects.to_owned()];
         let mut seen: Vec<PathBuf> = Vec::new();
         while let Some(next) = waiting.pop() {
             if next.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
-                // Git passes over an alternate that is gone; its place must still be none of the outside.
+                // Git skips an alternate that does not exist. Its parent must lie inside the fence all the same.
                 if next.parent().and_then(|p| p.canonicalize().ok()).is_some_and(|p| self.holds(&p)) {
                     continue;
                 }
@@ -279,7 +281,7 @@ impl Fence {
         true
     }
 
-    /// Returns true if the links in a folder of objects and in the folders right below lead nowhere outside.
+    /// Returns true if no link in an object folder, or one level below it, leads outside the fence.
     fn holds_links(&self, objects: &Path) -> bool {
         let Ok(entries) = objects.read_dir() else { return false };
         entries.into_iter().all(|entry| {
@@ -301,12 +303,12 @@ impl Fence {
         })
     }
 
-    /// Looks whether a document may be given to a reviewer: a regular file inside the fence, not too large, none of
-    /// git's and none that holds secrets by its name. Returns its path.
+    /// Returns the path of a document that a backend may get: a regular file inside the fence, within the size limit,
+    /// not a file of git, and without the name of a file of secrets.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The reason why the document is rejected.
     pub(super) fn document(&self, text: &str, from: &Path) -> Result<PathBuf> {
         let full = self.path(text, from)?;
         let inside = self.roots.iter().find_map(|r| full.strip_prefix(r).ok()).unwrap_or(&full);
@@ -329,21 +331,21 @@ impl Fence {
     }
 }
 
-/// The folders of a repository, without links.
+/// The canonical git folders of a repository.
 #[derive(Debug)]
 struct Owned {
-    /// The worktree's own.
+    /// The git folder of the worktree.
     dir: PathBuf,
-    /// The one that all worktrees share.
+    /// The git folder that all worktrees share.
     common: PathBuf,
 }
 
-/// Returns true if a folder is a repository without a worktree, by the names in it.
+/// Returns true if a folder has the entries of a bare repository.
 fn is_bare(folder: &Path) -> bool {
     ["HEAD", "objects", "refs"].iter().all(|n| folder.join(n).symlink_metadata().is_ok())
 }
 
-/// Returns the folder that the worktrees of a repository share; `None` where its file does not plainly tell.
+/// Returns the git folder that all worktrees of a repository share; `None` if its `commondir` file is not plain.
 fn common_of(dir: &Path) -> Option<PathBuf> {
     let file = dir.join("commondir");
     if file.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
@@ -355,11 +357,11 @@ fn common_of(dir: &Path) -> Option<PathBuf> {
     is_plain.then(|| dir.join(line).canonicalize().ok()).flatten()
 }
 
-/// Returns the folders that a folder of objects borrows from, as its list names them; `None` where the list is too
-/// long, or is not plain lines: a comment or quotes could hide a name from one reader and show it to another.
+/// Returns the alternates of an object folder. `None` if the list is too long or has lines other than plain paths: a
+/// comment or quotes could hide a path from one reader and show it to another.
 ///
-/// A relative name counts from `folder`, which is what git says, and from `first`, the repository's own folder of
-/// objects, which is how gix reads it.
+/// Each relative path is resolved in two ways: from `folder`, as git does, and from `first`, the repository's own
+/// object folder, as gix does.
 fn alternates(folder: &Path, first: &Path) -> Option<Vec<PathBuf>> {
     let file = folder.join("info/alternates");
     if file.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
@@ -377,7 +379,7 @@ fn alternates(folder: &Path, first: &Path) -> Option<Vec<PathBuf>> {
     Some(all)
 }
 
-/// Returns a path that is nothing but one.
+/// Validates the text of a path.
 fn plain(text: &str) -> Result<&Path> {
     let refused = |why: &str| Err(Error::usage(format!("{} is not an allowed path: {why}", shown(text))));
     if text.is_empty() {
@@ -399,11 +401,11 @@ fn plain(text: &str) -> Result<&Path> {
     Ok(path)
 }
 
-/// Checks that a text is a revision and nothing else: no option, no list, no range, no path in a tree.
+/// Validates the text of a revision: not an option, a list, a range, or a path in a tree.
 ///
 /// # Errors
 ///
-/// It is none; `name` is the argument.
+/// The text is not a revision; the message has `name`, the name of the argument.
 pub(super) fn revision<'t>(name: &str, text: &'t str) -> Result<&'t str> {
     let allowed = |c: char| c.is_alphanumeric() || "._/-@{}^~#+=".contains(c);
     let fine = !text.is_empty()
@@ -418,7 +420,7 @@ pub(super) fn revision<'t>(name: &str, text: &'t str) -> Result<&'t str> {
         .hint("give a commit id, a branch or a tag, as 1a2b3c4d, main or v1.2; to review a range, use review_branch"))
 }
 
-/// Returns the folder that a root's address names.
+/// Returns the folder of a root's `file:` URI.
 fn folder_of(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -427,7 +429,7 @@ fn folder_of(uri: &str) -> Option<PathBuf> {
     path.is_absolute().then(|| path.canonicalize().ok()).flatten().filter(|p| p.is_dir())
 }
 
-/// Undoes the escapes of an address.
+/// Decodes the percent escapes of a URI.
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -441,7 +443,7 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     (!out.contains(&0)).then_some(out)
 }
 
-/// Reads a file of a few lines.
+/// Reads a small file; does not follow a link.
 fn small_file(path: &Path) -> Option<String> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -505,7 +507,7 @@ mod tests {
             let said = fence.path(bad, fence.root()).unwrap_err();
             assert!(said.message.len() < 300, "{}", said.message);
         }
-        // Nobody learns what is outside: a file and no file are one answer.
+        // Do not reveal whether a path outside the fence exists: both cases give the same error.
         let say = |p: &str| fence.path(p, fence.root()).unwrap_err().message.replace(p, "");
         assert_eq!(say("way/secret.md"), say("way/nothing.md"));
     }
@@ -570,7 +572,7 @@ mod tests {
         assert!(git.status().unwrap().success(), "{args:?}");
     }
 
-    /// Makes repositories with a commit each: `in/plain` and `out/theirs`.
+    /// Creates two repositories with one commit each: `in/plain` and `out/theirs`.
     fn with_repositories() -> (Place, Fence, PathBuf) {
         let place = Place::new();
         std::fs::remove_dir(place.path("in/.git")).unwrap();
@@ -610,7 +612,7 @@ mod tests {
             }),
             ("alternates of alternates that count from the first", |git, _| {
                 std::fs::create_dir_all(git.join("a/b/c/d/info")).unwrap();
-                // From the second folder this is inside, from the first it is not.
+                // Resolved from the second folder, this path lies inside the fence; resolved from the first, outside.
                 std::fs::write(git.join("a/b/c/d/info/alternates"), "../../../../out/theirs/.git/objects\n").unwrap();
                 std::fs::create_dir_all(git.join("out/theirs/.git/objects")).unwrap();
                 std::fs::write(git.join("objects/info/alternates"), "../a/b/c/d\n").unwrap();
@@ -643,7 +645,7 @@ mod tests {
             assert!(!refused(&fence, "plain"), "{name}");
             turn(&place.path("in/plain/.git"), &theirs);
             assert!(refused(&fence, "plain"), "{name}");
-            // Without an argument it is the same.
+            // A call without an argument has the same result.
             let own = Fence::new(Some(&place.path("in/plain")), &place.path(""), &Env::default()).unwrap();
             assert!(own.repository(None, &Env::default()).is_err(), "{name}");
         }

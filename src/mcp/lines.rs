@@ -1,9 +1,9 @@
-//! Lines in, lines out: one JSON-RPC message each, in bounded memory, whatever the other side sends.
+//! Input and output lines: one JSON-RPC message each, in bounded memory for any input.
 //!
-//! One thread reads standard input, one writes standard output, and nothing else writes there. What is no message is
-//! refused by its id where that can be told; where not, a few times in a row and then no more: whoever sends garbage may
-//! be answering garbage with garbage. What cannot be taken up (too large, too many at once, an id that is taken) is
-//! refused here and never reaches the server.
+//! One thread reads standard input and one writes standard output; no other code writes there. An invalid message is
+//! rejected by its ID if the ID is readable. Without one, only a few rejections in a row are sent, because a client
+//! that sends garbage may answer every error with more garbage. Messages that are too large, too many at once, or
+//! that reuse an open ID are rejected here and never reach the server.
 
 use super::batch::Batches;
 use super::calls::{Calls, Refused};
@@ -25,22 +25,22 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-/// Bytes of a message; what is longer is thrown away while it streams by.
+/// Bytes of a message, at most. A longer one is discarded while it is read.
 pub(super) const MOST: usize = 16 << 20;
-/// Values in a message: as text they are small, as values they are not.
+/// Values in a message, at most. They can be small as text and large as parsed values.
 const MOST_VALUES: usize = 100_000;
-/// Messages without an id that are answered, until a proper one comes.
+/// Messages without an ID that get an error in a row, at most. A valid message resets the count.
 const PATIENCE: u32 = 3;
-/// What is written before the reader of it has to take some.
+/// Lines that wait for the writing thread, at most.
 const WAITING: usize = 16;
-/// Messages of one line, where that may hold several.
+/// Messages on one line, at most, in protocol versions with batches.
 const MOST_MEMBERS: usize = 64;
-/// Lines that are kept for a client that does not read.
+/// Lines that are queued for a client that does not read, at most.
 const MOST_REFUSALS: usize = 256;
-/// How long requests may still take when nothing more will come.
+/// Time that open requests have to end after the input has ended.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// What the reading thread hands over.
+/// An input line, as the reading thread sends it.
 #[derive(Debug)]
 enum Line {
     /// A message, without its line end.
@@ -48,35 +48,35 @@ enum Line {
     TooLong(Scan),
 }
 
-/// Both directions.
+/// Both directions of the connection.
 #[derive(Debug)]
 pub(super) struct Lines {
     incoming: mpsc::Receiver<Line>,
     outgoing: mpsc::Sender<Vec<u8>>,
-    /// Nobody reads standard output any more, or the program is to end.
+    /// Set to true when standard output is closed, or when the program ends.
     gone: watch::Receiver<bool>,
     calls: Arc<Calls>,
     log: Log,
-    /// Refusals that are still to be written.
+    /// Rejections that are not written yet.
     refusals: VecDeque<Vec<u8>>,
     patience: u32,
-    /// Messages of a line that held several.
+    /// Messages of a batch that the server has not received yet.
     waiting: VecDeque<ClientJsonRpcMessage>,
     batches: Batches,
-    /// The session is of a generation that has them.
+    /// The protocol version of the session has batches.
     has_batches: bool,
-    /// A session has begun: the server takes notifications.
+    /// A session has begun. The server accepts notifications only after that.
     begun: bool,
-    /// Since when nothing more comes, and what is open gets no longer than this.
+    /// The time when the open requests are abandoned; set when the input has ended.
     until: Option<Instant>,
 }
 
-/// What is left of [`Lines`] for whoever ends the program.
+/// The handles of [`Lines`] for the code that ends the program.
 #[derive(Debug)]
 pub(super) struct Ends {
-    /// Set to true: nothing more is read.
+    /// Set to true to stop reading.
     pub(super) gone: watch::Sender<bool>,
-    /// Closed when everything was written.
+    /// Closed when all output is written.
     pub(super) written: tokio::sync::oneshot::Receiver<()>,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn open(
     calls: Arc<Calls>,
     log: Log,
 ) -> io::Result<(Lines, Ends)> {
-    // One message waits, one is read.
+    // One message waits for the server while the next one is read.
     let (to_server, incoming) = mpsc::channel(1);
     let (outgoing, to_client) = mpsc::channel(WAITING);
     let (gone_tx, gone) = watch::channel(false);
@@ -119,7 +119,7 @@ pub(super) fn open(
     Ok((lines, Ends { gone: gone_tx, written }))
 }
 
-/// Reads lines until there are no more, or nobody wants them.
+/// Reads lines until the input or the receiver is closed.
 fn read(mut input: impl Read, to: &mpsc::Sender<Line>) {
     let mut buffer = vec![0; 64 << 10];
     let (mut line, mut scan, mut too_long) = (Vec::new(), Scan::default(), false);
@@ -155,7 +155,7 @@ fn read(mut input: impl Read, to: &mpsc::Sender<Line>) {
     }
 }
 
-/// Writes lines until there are no more, or nobody reads them.
+/// Writes lines until the channel or the output is closed.
 fn write(mut output: impl Write, mut from: mpsc::Receiver<Vec<u8>>, gone: &watch::Sender<bool>) {
     while let Some(line) = from.blocking_recv() {
         if output.write_all(&line).and_then(|()| output.flush()).is_err() {
@@ -165,21 +165,21 @@ fn write(mut output: impl Write, mut from: mpsc::Receiver<Vec<u8>>, gone: &watch
     }
 }
 
-/// Puts a message on a line. What a terminal would act on stands escaped, as in every report.
+/// Returns a message as a line. Control characters that a terminal would act on are escaped, as in every report.
 fn line_of(message: &ServerJsonRpcMessage) -> Vec<u8> {
     let mut line = crate::wire::line(message).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// Puts a refusal on a line. JSON-RPC wants a null where nobody knows which request it is about; rmcp leaves it out.
+/// Returns a rejection as a line. JSON-RPC requires a null for an unknown ID; rmcp leaves the ID out.
 fn refusal(error: &ErrorData, id: Option<&RequestId>) -> Vec<u8> {
     let mut line = crate::wire::line(&json!({"jsonrpc": "2.0", "id": id, "error": error})).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// What becomes of a line.
+/// The result of parsing a line.
 enum Taken {
     Message(Box<ClientJsonRpcMessage>),
     Refuse(Option<RequestId>, ErrorData),
@@ -187,7 +187,7 @@ enum Taken {
 }
 
 impl Lines {
-    /// Finds out what a line is.
+    /// Parses a line.
     fn take(&mut self, line: Line) -> Taken {
         let (bytes, scan) = match line {
             Line::Whole(bytes, scan) => (bytes, scan),
@@ -210,11 +210,11 @@ impl Lines {
         self.message(text, &scan)
     }
 
-    /// Takes up several messages at once.
+    /// Opens a batch and queues its messages.
     fn batch(&mut self, text: &[u8]) -> Taken {
         let members = match serde_json::from_slice(text) {
             Ok(Value::Array(members)) => members,
-            // None of it is taken up: which member is the bad one, and where the next begins, nobody can tell.
+            // Reject the whole line: after invalid JSON, the end of a member cannot be found.
             Err(e) => return Taken::Refuse(None, no_json(&e)),
             Ok(_) => return Taken::Ignore("not a list"),
         };
@@ -243,14 +243,14 @@ impl Lines {
                 Taken::Ignore(_) => {}
             }
         }
-        // What was asked for and given up on the same line is not answered.
+        // A request that is cancelled on the same line gets no answer.
         open.retain(|id| !cancelled.contains(id));
         let line = self.batches.begin(open, answers);
         self.queue(line);
         Taken::Ignore("a batch, taken apart")
     }
 
-    /// Finds out what a message is.
+    /// Parses a message, and opens it if it is a request.
     fn message(&mut self, text: &[u8], scan: &Scan) -> Taken {
         let parsed = serde_json::from_slice::<ClientJsonRpcMessage>(text);
         match parsed {
@@ -285,7 +285,7 @@ impl Lines {
         }
     }
 
-    /// Keeps a refusal for writing.
+    /// Queues a rejection.
     fn refuse(&mut self, id: Option<RequestId>, error: &ErrorData) {
         self.log.say(1, || format!("refused: {}", error.message));
         let id = self.unused(id);
@@ -298,13 +298,13 @@ impl Lines {
         self.queue(Some(refusal(error, id.as_ref())));
     }
 
-    /// Returns the id of something that is refused, unless a request has it that is still to be answered: that would
-    /// seem to be refused.
+    /// Returns the ID of a rejected message, unless an open request has the same ID: the client would take that
+    /// request for rejected.
     fn unused(&self, id: Option<RequestId>) -> Option<RequestId> {
         id.filter(|id| !self.calls.is_open(id))
     }
 
-    /// Keeps a line for writing. A client that reads nothing does not get everything.
+    /// Queues a line. Lines past the limit are dropped, for a client that does not read.
     fn queue(&mut self, line: Option<Vec<u8>>) {
         if self.refusals.len() < MOST_REFUSALS {
             self.refusals.extend(line);
@@ -312,13 +312,13 @@ impl Lines {
     }
 }
 
-/// Waits until nobody reads what is written, or the program is to end.
+/// Waits until standard output is closed, or the program ends.
 async fn gone(gone: &mut watch::Receiver<bool>) {
-    // The sender is gone only when the program ends.
+    // The sender is dropped only when the program ends.
     let _ = gone.wait_for(|gone| *gone).await;
 }
 
-/// Returns the id of the request that a notification gives up.
+/// Returns the ID of the request that a notification cancels.
 fn cancels(notification: &ClientNotification) -> Option<&RequestId> {
     match notification {
         ClientNotification::CancelledNotification(c) => c.params.request_id.as_ref(),
@@ -326,7 +326,7 @@ fn cancels(notification: &ClientNotification) -> Option<&RequestId> {
     }
 }
 
-/// Returns an id as the protocol has it.
+/// Returns an ID in the type of the protocol.
 fn id_of(scan: &Scan) -> Option<RequestId> {
     match scan.id()? {
         Value::String(s) => Some(NumberOrString::String(s.into())),
@@ -335,7 +335,7 @@ fn id_of(scan: &Scan) -> Option<RequestId> {
     }
 }
 
-/// Returns true if a request begins a session: the handshake, or a request that says itself which protocol it speaks.
+/// Returns true if a request begins a session: the handshake, or a request that names its protocol version itself.
 fn begins(request: &ClientRequest) -> bool {
     let meta = request.get_meta();
     match request {
@@ -348,17 +348,17 @@ fn begins(request: &ClientRequest) -> bool {
     }
 }
 
-/// Says why something is not read: no JSON, or JSON with what this program does not hold (numbers as large as 1e400,
-/// halves of characters, a thousand levels). Nothing of the text is repeated.
+/// Returns the error for text that is not JSON, or that has values that this program does not support (numbers as
+/// large as 1e400, unpaired surrogates, a thousand levels). It does not repeat the text.
 fn no_json(why: &serde_json::Error) -> ErrorData {
     ErrorData::parse_error(format!("the message cannot be read as JSON: {why}"), None)
 }
 
-/// Says what is wrong with a line that is no message of the protocol.
+/// Returns the result for a line that is not a message of the protocol.
 fn no_message(text: &[u8], scan: &Scan) -> Taken {
     let value = match serde_json::from_slice::<Value>(text) {
         Ok(value) => value,
-        // What answers or notifies is not answered, however broken it is.
+        // Responses and notifications get no answer, also if they are invalid.
         Err(_) if scan.answers() => return Taken::Ignore("a response that is not valid JSON"),
         Err(_) if scan.notifies() => return Taken::Ignore("a notification that is not valid JSON"),
         Err(e) => return Taken::Refuse(id_of(scan).filter(|_| scan.asks()), no_json(&e)),
@@ -394,7 +394,8 @@ impl Transport<RoleServer> for Lines {
             ServerJsonRpcMessage::Error(e) => e.id.clone(),
             ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
         };
-        // A line is made when there is room for it: what a client does not read is not worth making.
+        // Serialize a message only when the channel has room for it: a client that does not read must not cost that
+        // work.
         let line = match &answered {
             Some(id) if self.batches.holds(id) => self.batches.answer(id, line_of(&item)).unwrap_or_else(Some).map(Ok),
             _ => Some(Err(item)),
@@ -415,7 +416,7 @@ impl Transport<RoleServer> for Lines {
         }
     }
 
-    /// Returns the next message. Nothing is lost when the future is dropped and made again.
+    /// Returns the next message. No message is lost if the future is dropped and created again.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if let Some(message) = self.waiting.pop_front() {
@@ -442,7 +443,7 @@ impl Transport<RoleServer> for Lines {
             }
             let line = tokio::select! {
                 line = self.incoming.recv() => line,
-                // A client that does not read is heard nevertheless: it may go away.
+                // Keep reading from a client that does not read: it may disconnect.
                 room = self.outgoing.reserve(), if !self.refusals.is_empty() => {
                     if let (Ok(room), Some(line)) = (room, self.refusals.pop_front()) {
                         room.send(line);

@@ -1,5 +1,5 @@
-//! How far a review is, for a client that gave a token: ever larger numbers, not too many of them, and a sign of
-//! life while a model thinks.
+//! Progress notifications for a client that sent a token: strictly growing numbers, a limited rate, and a keep-alive
+//! while a model works.
 
 use crate::progress::Progress;
 use crate::untrusted::Inert;
@@ -11,15 +11,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Between two notifications at least, and at most.
+/// Time between two notifications, at least and at most.
 const PACE: Duration = Duration::from_millis(100);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
-/// Hears how far a review is.
+/// Collects the progress of a review.
 #[derive(Debug, Default)]
 pub(super) struct Bridge {
     counts: Mutex<Counts>,
-    /// Findings that were not reported yet.
+    /// Findings that are not reported yet.
     findings: Mutex<Vec<Inert>>,
     changed: Notify,
 }
@@ -65,7 +65,7 @@ impl Bridge {
         std::mem::take(&mut *self.findings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells the client for as long as this is polled.
+    /// Notifies the client of progress while this future is polled.
     pub(super) async fn tell(&self, peer: &Peer<RoleServer>, token: ProgressToken) {
         let mut climb = Climb::default();
         let began = Instant::now();
@@ -85,7 +85,7 @@ impl Bridge {
                 return std::future::pending().await;
             }
             tokio::time::sleep(PACE).await;
-            // The next news, or a sign of life.
+            // Wait for the next event, or send a keep-alive.
             let _ = tokio::time::timeout(SIGN_OF_LIFE, self.changed.notified()).await;
         }
     }
@@ -93,7 +93,7 @@ impl Bridge {
 
 impl Progress for Bridge {
     fn files(&self, done: usize, total: usize) {
-        // Threads may tell out of order.
+        // Threads may report out of order.
         self.update(|c| c.files = (c.files.0.max(done), c.files.1.max(total)));
     }
 
@@ -107,7 +107,7 @@ impl Progress for Bridge {
     }
 }
 
-/// Numbers that only grow, as the protocol demands, also where nothing was done meanwhile.
+/// Progress numbers that only grow, as the protocol requires, also while no file was finished.
 #[derive(Debug, Default)]
 struct Climb {
     last: Option<f64>,
@@ -116,11 +116,11 @@ struct Climb {
 }
 
 impl Climb {
-    /// Returns the next number and, where it is known, what it will be in the end.
+    /// Returns the next number and, if known, the total.
     fn next(&mut self, done: usize, total: usize) -> (f64, Option<f64>) {
         self.idle = if done > self.done { 0 } else { self.idle + 1 };
         self.done = self.done.max(done);
-        // Between what is done and one more: nearer with every sign of life, and never there.
+        // A keep-alive lies between the finished count and the next one, and approaches it without reaching it.
         let between = 1.0 - 1.0 / (1.0 + f64::from(self.idle) / 8.0);
         let mut progress = self.done as f64 + between;
         if let Some(last) = self.last.filter(|l| *l >= progress) {

@@ -1,12 +1,13 @@
-//! Prompts that people pick in their client: how to go about a review. Fixed words; arguments are quoted as data.
+//! Prompts that users select in their client, with instructions for a review. The text is fixed; arguments are quoted
+//! as data.
 
 use crate::untrusted::Inert;
 use rmcp::model::{ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
 
-/// Bytes of an argument.
+/// Bytes of an argument, at most.
 const MOST: usize = 16 << 10;
 
-/// Returns every prompt.
+/// Returns all prompts.
 pub(super) fn list() -> Vec<Prompt> {
     let summary = PromptArgument::new("summary")
         .with_description("The task and what was done; if empty, the agent fills it in")
@@ -22,11 +23,11 @@ pub(super) fn list() -> Vec<Prompt> {
     ]
 }
 
-/// Fills a prompt in.
+/// Fills in a prompt.
 ///
 /// # Errors
 ///
-/// There is no such prompt, or an argument is none.
+/// The prompt is unknown, or an argument is invalid.
 pub(super) fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromptResult, ErrorData> {
     if name != "review" {
         let name = super::args::shown(name);
@@ -37,7 +38,7 @@ pub(super) fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromp
         let text = value.as_str().filter(|t| t.len() <= MOST);
         match (key.as_str(), text) {
             ("summary" | "focus", Some(text)) if !text.trim().is_empty() => {
-                // Each line is quoted, so that none of it reads as one of ours.
+                // Each line is quoted, so that the model cannot read it as part of this prompt.
                 let quoted: String = Inert::lines(text).map(|l| format!("> {l}\n")).collect();
                 said.push_str(&format!("\nThe user gave this {key}:\n{quoted}"));
             }

@@ -1,4 +1,5 @@
-//! Resources: stored reviews (`review://latest`, `review://<id>`) and the complete schemas of answers (`schema://TOOL`).
+//! Resources: stored reviews (`review://latest`, `review://<id>`) and the complete schemas of answers
+//! (`schema://TOOL`).
 
 use super::tools::{Call, Tool};
 use crate::error::Result;
@@ -14,7 +15,7 @@ const KIND: &str = "application/json";
 /// Number of sessions in the list.
 const LISTED: usize = 20;
 
-/// Returns the newest reviews; none outside a repository, or if the policy does not offer them.
+/// Returns the newest reviews; empty outside a repository, or if the policy does not offer them.
 ///
 /// # Errors
 ///
@@ -47,7 +48,7 @@ fn offers(offered: &[&Tool], name: &str) -> bool {
     offered.iter().any(|t| t.name == name)
 }
 
-/// Returns the templates of addresses.
+/// Returns the URI templates.
 pub(super) fn templates(offered: &[&Tool]) -> Vec<ResourceTemplate> {
     let review = ResourceTemplate::new(format!("{SCHEME}{{review_id}}"), "review")
         .with_title("A stored review")

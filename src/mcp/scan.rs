@@ -1,50 +1,50 @@
-//! Looks over a message of JSON while it streams by: how many values it has, the id at its top, and whether it asks or
-//! answers.
+//! Scans a JSON message while it is read: the number of its values, its top-level ID, and whether it is a request or
+//! a response.
 //!
-//! So a message that is too large can be refused by its own id without being held, and one that is small as text
-//! and huge as values is refused before it is parsed. Pure.
+//! With this, a message that is too large can be rejected by its own ID without being stored. A message that is small
+//! as text and huge as values is rejected before it is parsed. Pure.
 
-/// Bytes of an id that are kept.
+/// Bytes of an ID that are kept.
 const MOST_OF_AN_ID: usize = 512;
 
-/// What is known of a message so far.
+/// The state of the scan of one message.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Containers that are open.
+    /// Number of open containers.
     depth: usize,
-    /// Values, members counted as one with their names.
+    /// Number of values; a member and its name count as one.
     values: usize,
     in_string: bool,
     escaped: bool,
-    /// The string at depth 1 that was read last: perhaps a name.
+    /// The last string at depth 1, which may be a member name.
     text: Vec<u8>,
-    /// At depth 1, behind `"id":`.
+    /// The scan is at depth 1, after `"id":`.
     is_id: bool,
-    /// At depth 1, before a colon.
+    /// The scan is at depth 1, before a colon.
     is_name: bool,
     id: Vec<u8>,
-    /// How often `"id":` stands at depth 1.
+    /// Number of `"id":` members at depth 1.
     ids: usize,
-    /// `"method":` stands at depth 1.
+    /// There is a `"method":` member at depth 1.
     asks: bool,
-    /// `"result":` or `"error":` stands at depth 1.
+    /// There is a `"result":` or `"error":` member at depth 1.
     answers: bool,
 }
 
 impl Scan {
-    /// Reads on.
+    /// Scans the next bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for &b in bytes {
             self.byte(b);
         }
     }
 
-    /// Returns how many values there are.
+    /// Returns the number of values.
     pub(super) fn values(&self) -> usize {
         self.values
     }
 
-    /// Returns the id as it stands there: a string or a number. One of two is none.
+    /// Returns the ID, a string or a number. `None` if the message has several.
     pub(super) fn id(&self) -> Option<serde_json::Value> {
         if self.ids != 1 {
             return None;
@@ -53,17 +53,17 @@ impl Scan {
         (value.is_string() || value.is_i64()).then_some(value)
     }
 
-    /// Returns true if it looks like a request or a notification.
+    /// Returns true if the message appears to be a request or a notification.
     pub(super) fn asks(&self) -> bool {
         self.asks && !self.answers
     }
 
-    /// Returns true if it looks like an answer.
+    /// Returns true if the message appears to be a response.
     pub(super) fn answers(&self) -> bool {
         self.answers && !self.asks
     }
 
-    /// Returns true if it looks like a notification that has come to its end: something without an id.
+    /// Returns true if the message appears to be a complete notification, without an ID.
     pub(super) fn notifies(&self) -> bool {
         self.asks() && self.ids == 0 && self.depth == 0 && !self.in_string
     }
@@ -122,10 +122,10 @@ impl Scan {
         }
     }
 
-    /// Keeps what may be a name or the id.
+    /// Stores a byte of a possible member name or of the ID.
     fn keep(&mut self, b: u8) {
         if self.is_id {
-            // Longer ones are cut, and so no JSON.
+            // A longer ID is cut off, which makes it invalid JSON.
             if self.id.len() < MOST_OF_AN_ID {
                 self.id.push(b);
             }
@@ -142,7 +142,7 @@ mod tests {
 
     fn scan(text: &str) -> Scan {
         let mut scan = Scan::default();
-        // As pieces, as a pipe delivers it.
+        // In pieces, as a pipe delivers it.
         text.as_bytes().chunks(3).for_each(|c| scan.feed(c));
         scan
     }

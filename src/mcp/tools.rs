@@ -37,21 +37,21 @@ pub(super) struct Tool {
     pub(super) args: &'static [Arg],
     pub(super) answers: fn() -> Value,
     pub(super) effect: Effect,
-    /// May ask a model.
+    /// The tool may ask a model.
     pub(super) asks: bool,
     pub(super) run: fn(&Call<'_>) -> Result<Answer>,
-    /// Hears that a call was refused for its arguments; of these the call has the ones that fit.
+    /// Handles a call that was rejected for its arguments. The call has only the valid ones.
     pub(super) refused: Option<fn(&Call<'_>, &Error) -> Result<()>>,
 }
 
-/// What a tool does to the world.
+/// The effect of a tool on files and on the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing.
+    /// None.
     Reads,
     /// Adds to the store of reviews, or writes reports.
     Adds,
-    /// The same, and a second time nothing more.
+    /// The same, but a repeated call adds nothing.
     Settles,
     /// Changes files of the worktree.
     Edits,
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Tool {
     }
 }
 
-/// What a tool works with.
+/// The inputs of a tool.
 pub(super) struct Call<'a> {
     pub(super) given: &'a Given,
     pub(super) fence: &'a Fence,
@@ -81,13 +81,13 @@ impl std::fmt::Debug for Call<'_> {
     }
 }
 
-/// Every tool, in the order in which clients see them.
+/// All tools, in the order in which clients see them.
 pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS, delegate::TOOLS, fix::TOOLS];
 
 impl Tool {
-    /// Returns the tool as clients see it.
+    /// Returns the tool in the type of the protocol.
     pub(super) fn listed(&self) -> rmcp::model::Tool {
-        /// Made once: schemas take longer to make than everything else of a list.
+        /// Built once: building the schemas takes longer than the rest of a list.
         static LISTED: LazyLock<Vec<rmcp::model::Tool>> =
             LazyLock::new(|| ALL.iter().copied().flatten().map(Tool::described).collect());
         LISTED.iter().find(|t| t.name == self.name).cloned().unwrap_or_else(|| self.described())
@@ -108,7 +108,7 @@ impl Tool {
 }
 
 impl Call<'_> {
-    /// Returns what a review sees of the world.
+    /// Returns the environment of a review.
     pub(super) fn world(&self) -> World<'_> {
         World {
             env: self.env,
@@ -121,16 +121,18 @@ impl Call<'_> {
         }
     }
 
-    /// Asks for a review as a client may: under the policy at HEAD, which the one under review cannot write.
+    /// Creates the request of a client. The policy is the one at HEAD, because the change under review can edit its
+    /// own.
     pub(super) fn request(&self, source: Source, served: &Served) -> ReviewRequest {
         request(source, served, self.config)
     }
 
-    /// Checks the backend that a client chose: only what the policy enables can be chosen. `None`: as policy says.
+    /// Validates the client's choice of a backend: the policy must enable it. Without a choice, the policy selects
+    /// the backends.
     ///
     /// # Errors
     ///
-    /// It is not enabled.
+    /// The policy does not enable the backend.
     pub(super) fn provider(&self, served: &Served) -> Result<Vec<String>> {
         let Some(name) = self.given.text("provider") else { return Ok(Vec::new()) };
         let enabled = policy_of(served, self.config, self.env)?.review.backends;
@@ -147,13 +149,14 @@ impl Call<'_> {
     }
 }
 
-/// Makes a request as a client may; see [`Call::request`].
+/// Creates the request of a client; see [`Call::request`].
 fn request(source: Source, served: &Served, config: Option<&Path>) -> ReviewRequest {
     let config = config.map(Path::to_owned);
     ReviewRequest { authority: Authority::Head, config, ..ReviewRequest::new(source, served.dir().to_owned()) }
 }
 
-/// Returns the policy that rules a client's calls in a folder: HEAD's, or the user's where there is no repository.
+/// Returns the policy that applies to a client's calls in a folder: the one at HEAD, or the user's outside a
+/// repository.
 ///
 /// # Errors
 ///
@@ -169,7 +172,7 @@ pub(super) fn policy_of(served: &Served, config: Option<&Path>, env: &Env) -> Re
     Ok(policy::load(&sources)?.policy)
 }
 
-/// Returns true if a text selects files below a folder: a path or a glob that does not lead out.
+/// Returns true if a text is a path or a glob that selects only files below a folder.
 pub(super) fn is_pattern(text: &str) -> bool {
     let leads_out = text.starts_with(['/', '~', '-']) || text.split('/').any(|p| p == "..");
     !text.is_empty() && text.len() <= 4096 && !leads_out && !text.chars().any(char::is_control)

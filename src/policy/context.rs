@@ -1,9 +1,9 @@
-//! `[context]`: tickets and pages that models get beside a change.
+//! `[context]`: tickets and pages that models get in addition to a change.
 
 use super::value::Value;
 use std::time::Duration;
 
-/// The most calls of one review.
+/// Calls of one review, at most.
 pub const MAX_CALLS: u32 = 5;
 
 /// `[context]`.
@@ -13,15 +13,15 @@ pub struct ContextPolicy {
     pub pattern: Option<String>,
     /// Ticket projects, page spaces and further forge projects (`group/project`) that may be read.
     pub projects: Vec<String>,
-    /// Whether issues of the forge are read.
+    /// True if issues of the forge are read.
     pub issues: bool,
-    /// At most [`MAX_CALLS`].
+    /// Calls of one review, at most [`MAX_CALLS`].
     pub max_calls: u32,
-    /// For everything that one review reads.
+    /// Time limit for all tickets and pages of one review.
     pub timeout: Duration,
-    /// Whether a reference that cannot be read makes the review incomplete.
+    /// True if a reference that cannot be read makes the review incomplete.
     pub required: bool,
-    /// Sorted by name.
+    /// Servers, sorted by name.
     pub servers: Vec<ContextServer>,
 }
 
@@ -29,22 +29,22 @@ pub struct ContextPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextServer {
     pub name: String,
-    /// A program and its arguments; empty: `url`.
+    /// A program and its arguments; empty if `url` is set.
     pub command: Vec<String>,
-    /// Variables that the program gets besides `PATH` and `HOME`.
+    /// Variables that the program gets in addition to `PATH` and `HOME`.
     pub env: Vec<String>,
-    /// The endpoint of a server that speaks streamable HTTP.
+    /// The endpoint of a server with streamable HTTP.
     pub url: Option<String>,
-    /// The variable with the token that `url` gets as a bearer token.
+    /// The variable that contains the bearer token for `url`.
     pub token_env: Option<String>,
-    /// The tool that reads, where it is none of the known ones.
+    /// Name of the tool, if it is not a known one.
     pub tool: Option<String>,
     /// The argument of `tool` that takes the key.
     pub argument: Option<String>,
     pub reads: Reads,
 }
 
-/// What the `tool` of a server reads.
+/// The kind of content that the `tool` of a server reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reads {
     #[default]
@@ -77,7 +77,7 @@ impl Default for ContextPolicy {
 }
 
 impl ContextPolicy {
-    /// Returns the servers as a value; unset where there are none.
+    /// Returns the servers as a value; unset if there are none.
     pub(super) fn to_value(servers: &[ContextServer]) -> Value {
         match servers {
             [] => Value::Unset,
@@ -126,8 +126,8 @@ impl ContextServer {
     }
 }
 
-/// Returns true if the name of a tool says that it reads and nothing else. What a server says of its own tools does not
-/// count: an operator who names a tool must see from its name what it does.
+/// Returns true if the name of a tool means that it only reads. The server's description of its tools does not count:
+/// an operator who configures a tool must see its effect from its name.
 pub fn is_read_only(tool: &str) -> bool {
     const READS: [&str; 10] =
         ["get", "read", "fetch", "view", "show", "lookup", "describe", "retrieve", "load", "find"];

@@ -5,9 +5,9 @@
 
 use super::glob;
 
-/// The most patterns that one pattern with alternatives may expand to.
+/// Patterns that one pattern with alternatives may expand to, at most.
 const MOST: usize = 64;
-/// The most parts (folders and characters) of all expansions of one pattern.
+/// Parts (folders and characters) of all expansions of one pattern, at most.
 const MOST_PARTS: usize = 4096;
 
 /// The remaining work for proofs. When it is used up, all proofs fail.
@@ -28,7 +28,7 @@ type Shape = Vec<Part>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
-    /// Any number of folders, none included. Never the last part.
+    /// Any number of folders, including zero. Never the last part.
     Folders,
     /// One name, never empty.
     Name(Vec<Token>),
@@ -90,7 +90,7 @@ impl Area {
             return true;
         }
         let Some(shapes) = &self.shapes else { return false };
-        // The shapes that no area has covered so far.
+        // Shapes that no area covers yet.
         let mut left: Vec<&Shape> = shapes.iter().collect();
         for other in others {
             if !effort.allows(self, other) {
@@ -117,8 +117,8 @@ impl Area {
     }
 }
 
-/// Returns true if the wide shape matches every path of the narrow one. A wildcard of the narrow shape must be covered by
-/// a wildcard of the wide one.
+/// Returns true if the wide shape matches every path of the narrow one. A wildcard of the narrow shape must be covered
+/// by a wildcard of the wide one.
 fn includes(wide: &[Part], narrow: &[Part]) -> bool {
     aligned(
         wide,
@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Every path of up to three names of up to two of these letters.
+    /// Returns every path of up to three names of up to two of these letters.
     fn paths() -> Vec<RepoPath> {
         let names: Vec<String> =
             ["a", "b", "*", "a.", "ab", "ba", "aa", "b*"].iter().map(|n| (*n).to_owned()).collect();

@@ -94,9 +94,9 @@ pub(super) const TOOLS: [&str; 19] = [
     "plan_fix",
 ];
 
-/// The most bytes that the patterns of one list may have in total. A review compiles that many in milliseconds.
+/// Bytes of the patterns of one list, at most. A review compiles that many in milliseconds.
 const MAX_PATTERNS: usize = 1 << 16;
-/// The most entries that a list may have.
+/// Entries of a list, at most.
 pub(super) const MAX_LIST: usize = 1000;
 
 type Read = Result<Value, Complaint>;

@@ -550,7 +550,7 @@ mod tests {
         let b = |case: &Case<'_>| case.load().policy.backend("openai").unwrap().clone();
         let mut case = Case { project: text, ..Case::default() };
         assert_eq!((b(&case).base_url.as_deref(), b(&case).keyless), (Some("http://127.0.0.1:11434/v1"), true));
-        // The person's key is for the person's endpoint.
+        // The user's key is for the user's endpoint.
         case.user = "[backend.openai]\napi_key_env = 'MINE'";
         assert!(b(&case).keyless);
         case.trusted = true;
@@ -558,7 +558,7 @@ mod tests {
         case.trusted = false;
         case.user = "[backend.openai]\nbase_url = 'https://mine.example'";
         assert_eq!((b(&case).base_url.as_deref(), b(&case).keyless), (Some("https://mine.example"), false));
-        // Naming a key beside it is no keyless endpoint any more.
+        // With a named key, the endpoint is no longer keyless.
         let text = "[backend.openai]\nbase_url = 'http://127.0.0.1:1'\napi_key_env = 'OPENAI_API_KEY'";
         let withheld = b(&Case { project: text, ..Case::default() }).withheld;
         assert_eq!(withheld.as_deref(), Some("backend.openai.api_key_env"));
@@ -597,7 +597,7 @@ mod tests {
             let e = Case { project, trusted: true, ..Case::default() }.fails();
             assert!(e.contains(expected), "{project}: {e}");
         }
-        // A team may name what each person defines.
+        // A team may name a backend that each person defines.
         let user = "[backend.mine]\nkind = 'openai'\nbase_url = 'https://m.example'";
         Case { user, project: "[review]\nbackends = ['mine']", ..Case::default() }.load();
     }

@@ -83,11 +83,11 @@ impl Problem {
     }
 }
 
-/// The most problems that are reported.
+/// Problems that are reported, at most.
 const MAX_PROBLEMS: usize = 50;
-/// The most `[backend.NAME]`.
+/// Tables `[backend.NAME]`, at most.
 const MAX_BACKENDS: usize = 100;
-/// The largest policy file, in bytes.
+/// Bytes of a policy file, at most.
 pub const MAX_BYTES: usize = 1 << 20;
 
 /// Parses a policy file. `layer` becomes part of the origins of `[[path]]` and `[[guideline]]`.

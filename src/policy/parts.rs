@@ -11,9 +11,9 @@ use super::{PathRule, Policy};
 use crate::finding::{Confidence, Severity};
 use std::collections::HashSet;
 
-/// The most pairs of entries that are compared.
+/// Pairs of entries that are compared, at most.
 const MOST: usize = 1 << 20;
-/// The most patterns that are reported.
+/// Patterns that are reported, at most.
 const MOST_TOLD: usize = 50;
 
 /// An entry of one pattern, or the top level: it matches everything and comes before all entries.
@@ -56,7 +56,7 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
     let mut effort = Effort::default();
     for (j, is) in new.entries.iter().enumerate() {
         for (i, was) in old.entries.iter().enumerate() {
-            // The top level is compared by itself.
+            // The top level is compared separately.
             let Some(glob) = is.glob.or(was.glob) else { continue };
             if told.contains(glob) {
                 continue;

@@ -90,8 +90,8 @@ impl Policy {
         short(&self.to_toml(false))
     }
 
-    /// Returns a policy file that sets every effective value; with `origins`, each line has a comment with the origin of
-    /// its value.
+    /// Returns a policy file that sets every effective value; with `origins`, each line has a comment with the origin
+    /// of its value.
     pub fn to_toml(&self, origins: bool) -> String {
         let mut text = format!("version = {VERSION}\n");
         for section in sections(self) {
@@ -152,8 +152,8 @@ impl Policy {
         text
     }
 
-    /// Returns the policy as JSON with the structure of the file; with `origins`, the member `origins` has the origin of
-    /// each value that is not a default, by full key.
+    /// Returns the policy as JSON with the structure of the file; with `origins`, the member `origins` has the origin
+    /// of each value that is not a default, by full key.
     pub fn to_json(&self, origins: bool) -> Json {
         let mut top = Map::new();
         let mut places = Map::new();
@@ -251,7 +251,8 @@ fn origin(row: &Row<'_>) -> String {
     }
 }
 
-/// Returns the sections of a policy in the order of the documentation, without backends that are neither listed nor set.
+/// Returns the sections of a policy in the order of the documentation, without backends that are neither listed nor
+/// set.
 fn sections(policy: &Policy) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     for table in TABLES {

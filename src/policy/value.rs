@@ -25,7 +25,7 @@ impl Value {
     pub(super) fn optional(text: Option<&String>) -> Self {
         text.map_or(Self::Unset, |t| Self::Text(t.clone()))
     }
-    /// Makes a list. An empty one is unset, so that the hash of a policy without the key does not change.
+    /// Creates a list. An empty one is unset, so that the hash of a policy without the key does not change.
     pub(super) fn list_or_unset(list: &[String]) -> Self {
         if list.is_empty() { Self::Unset } else { Self::List(list.to_vec()) }
     }

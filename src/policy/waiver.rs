@@ -76,7 +76,7 @@ mod tests {
             "/".into(),
             [("CLAUDE_REVIEWER_WAIVE", "0123456789abcdef01=sample; in docs\n ABCDEF0123456789=known = fine ;\n")],
         );
-        // A reason cannot hold a `;` in the variable: what follows it has to be a waiver.
+        // A reason in the variable cannot contain `;`: the text after it must be a waiver.
         assert!(waivers(&[], &env).is_err());
         let env = Env::from_pairs(
             "/".into(),

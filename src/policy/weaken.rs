@@ -219,7 +219,7 @@ fn compare<T>(
         Weaker::Severities => {
             let of = |v: &Value, id: &str| {
                 let set = v.table().iter().find(|(k, _)| k == id).and_then(|(_, v)| Severity::parse(v.text()));
-                // The severity of an unknown rule is not known. Assume the worst.
+                // The severity of an unknown rule is unknown, so assume the highest.
                 set.or_else(|| severity(id)).unwrap_or(Severity::Critical)
             };
             let mut ids: Vec<&String> = was.table().iter().chain(is.table()).map(|(id, _)| id).collect();

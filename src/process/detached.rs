@@ -1,4 +1,4 @@
-//! Programs that outlive this one: started without a terminal, recognized later, and ended as a group.
+//! Programs that outlive this one: started without a terminal, identified later, and ended as a group.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,21 +10,21 @@ use std::process::{Command, Stdio};
 /// The priority of background work: the lowest. Linux derives the priority of its disk access from it.
 const LOWEST: i32 = 19;
 
-/// A program to start and leave alone.
+/// A program to start without waiting for it.
 pub struct Detached<'a> {
-    /// Absolute.
+    /// Absolute path.
     pub path: &'a Path,
     pub args: &'a [OsString],
     /// The whole environment: nothing is inherited.
     pub env: &'a [(OsString, OsString)],
-    /// Where it runs; absolute.
+    /// Working directory, absolute.
     pub dir: &'a Path,
     /// Receives its standard output and standard error.
     pub log: &'a File,
 }
 
 impl fmt::Debug for Detached<'_> {
-    /// Shows no environment: it can hold keys.
+    /// Omits the environment, which can contain keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Detached").field("path", &self.path).field("args", &self.args).finish_non_exhaustive()
     }
@@ -49,10 +49,9 @@ pub fn start(program: &Detached<'_>) -> io::Result<()> {
     command.spawn().map(drop)
 }
 
-/// Moves this process into a session of its own, without a terminal, and gives it the lowest priority.
+/// Moves this process into its own session without a terminal, and gives it the lowest priority.
 ///
-/// The session cannot be left by a process that leads a group: then it stays, which a caller that used [`start`] does
-/// not see.
+/// A process that leads a group cannot do that and stays in its session, which does not occur after [`start`].
 #[cfg(unix)]
 pub fn leave() {
     let _ = rustix::process::setsid();
@@ -66,16 +65,17 @@ pub fn birth(pid: u32) -> Option<u64> {
     birth_in(&text)
 }
 
-/// Reads field 22 of `/proc/PID/stat`. The name in parentheses can contain anything, so fields are counted from its end.
+/// Reads field 22 of `/proc/PID/stat`. The name in parentheses can contain anything, so fields are counted from its
+/// end.
 fn birth_in(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// How a group is asked to end.
+/// How the processes of a group are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The processes can finish what they write.
+    /// The processes can finish writing.
     Politely,
     AtOnce,
 }

@@ -6,11 +6,11 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// The editor where none is configured.
+/// The default editor.
 const USUAL: &str = "vi";
 
-/// Opens a file in the editor of the user (`VISUAL`, `EDITOR`) and waits until it is closed. As git does, a shell reads the
-/// value, which may have arguments. `top`: the worktree, whose programs are not run.
+/// Opens a file in the user's editor (`VISUAL`, `EDITOR`) and waits until it is closed. As in git, a shell interprets
+/// the value, which may have arguments. `top` is the worktree, whose programs are never run.
 ///
 /// # Errors
 /// There is no shell, or the editor does not start or fails.

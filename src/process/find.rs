@@ -39,8 +39,8 @@ impl fmt::Display for Unfit {
 
 impl std::error::Error for Unfit {}
 
-/// Finds a program by its name in the absolute folders of `PATH`, or by its absolute path. Programs inside the repository
-/// and links into it are rejected.
+/// Finds a program by its name in the absolute folders of `PATH`, or by its absolute path. Programs inside the
+/// repository and links into it are rejected.
 ///
 /// # Errors
 /// No program was found, or it must not or cannot be run.
@@ -55,12 +55,12 @@ pub fn find_program(name: &str, env: &Env, repo_top: Option<&Path>) -> Result<Pa
     }
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let mut reason = None;
-    // The repository may have created a relative folder (`.`).
+    // The repository may control a relative folder (`.`).
     for dir in env.path().iter().filter(|dir| dir.is_absolute()) {
         match check(&dir.join(&file), top.as_deref()) {
             Ok(path) => return Ok(path),
             Err(Unfit::Absent(_)) => {}
-            // The first one is what a shell would have run.
+            // A shell would have run the first one.
             Err(unfit) => {
                 reason.get_or_insert(unfit);
             }
@@ -69,13 +69,12 @@ pub fn find_program(name: &str, env: &Env, repo_top: Option<&Path>) -> Result<Pa
     Err(reason.unwrap_or_else(|| Unfit::NotInPath(name.to_owned())))
 }
 
-/// Looks at one file. Its folder is taken as it really is, its name as it was given: programs of many names
-/// behave by it.
+/// Checks one file. Its folder is resolved, but its name is kept: programs with several names behave by it.
 fn check(path: &Path, top: Option<&Path>) -> Result<PathBuf, Unfit> {
     let absent = || Unfit::Absent(path.to_owned());
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Err(absent()) };
     let path = dir.canonicalize().map_err(|_| absent())?.join(name);
-    // A link that leads nowhere is no program either.
+    // A dangling link is not a program.
     let target = path.canonicalize().map_err(|_| absent())?;
     if top.is_some_and(|top| path.starts_with(top) || target.starts_with(top)) {
         return Err(Unfit::InRepository(path));
@@ -96,20 +95,20 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Returns true if a file starts like a program of another system or processor. What cannot be read, or is not known,
-/// is left to the system.
+/// Returns true if a file starts like a program for another system or processor. Unreadable and unknown files are
+/// left to the system.
 fn is_foreign(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = std::fs::File::open(path).and_then(|f| f.take(20).read_to_end(&mut head));
     read.is_ok() && !is_native(&head, std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// Judges the first 20 bytes: the ELF header as far as `e_machine`, or what tells Mach-O and PE files.
+/// Checks the first 20 bytes: the ELF header up to `e_machine`, or the magic numbers of Mach-O and PE files.
 fn is_native(head: &[u8], os: &str, arch: &str) -> bool {
     match head {
         [0x7f, b'E', b'L', b'F', _, order, .., a, b] if head.len() == 20 => {
             let machine = if *order == 2 { u16::from_be_bytes([*a, *b]) } else { u16::from_le_bytes([*a, *b]) };
-            // Numbers of the System V ABI; 32 bits run on most kernels of 64.
+            // Numbers of the System V ABI; most 64-bit kernels run 32-bit programs.
             let ours: &[u16] = match arch {
                 "x86_64" => &[62, 3],
                 "x86" => &[3],
@@ -173,7 +172,7 @@ mod tests {
         let top = dir.path().canonicalize().unwrap();
         let bin = top.join("bin");
         program(&bin.join("plain"), b"#!/bin/sh\n", 0o644);
-        // An ELF file for SPARC, which nothing of today runs by itself.
+        // An ELF file for SPARC, which no current test machine runs.
         let mut sparc = b"\x7fELF\x02\x02\x01".to_vec();
         sparc.resize(18, 0);
         sparc.extend([0, 43]);

@@ -1,4 +1,4 @@
-//! Runs a program in the foreground: it has the terminal, as a person who starts it in a shell expects.
+//! Runs a program in the foreground: it gets the terminal, as if a user had started it in a shell.
 
 use super::{End, GRACE, end_of};
 use crate::stop::Stop;
@@ -11,17 +11,17 @@ use tokio::time::timeout;
 /// A program that gets the terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Foreground<'a> {
-    /// Absolute; see [`super::find_program`].
+    /// Absolute path; see [`super::find_program`].
     pub path: &'a Path,
     pub args: &'a [OsString],
-    /// All of the environment.
+    /// The whole environment.
     pub env: &'a [(OsString, OsString)],
-    /// Where it runs; absolute.
+    /// Working directory, absolute.
     pub dir: &'a Path,
 }
 
-/// Runs a program with the standard streams of this one and in its process group, so that the keys of the terminal
-/// (Ctrl-C, Ctrl-Z) reach it. Waits for its end. When the run is stopped, the program is asked to end.
+/// Runs a program with the standard streams and in the process group of this one, so that the keys of the terminal
+/// (Ctrl-C, Ctrl-Z) reach it. Waits for its end. If the run is stopped, the program gets SIGTERM.
 ///
 /// # Errors
 /// It cannot be started.
@@ -47,7 +47,7 @@ pub async fn foreground(program: &Foreground<'_>, stop: &Stop) -> io::Result<End
 fn ask_to_end(child: &tokio::process::Child) {
     let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     if let Some(id) = id {
-        // It may have ended in the meantime.
+        // The program may have ended in the meantime.
         let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
     }
 }

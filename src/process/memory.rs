@@ -20,7 +20,7 @@ pub(super) async fn exceeds(process: Option<u32>, most: Option<u64>) {
     }
 }
 
-/// A process as `/proc/PID/stat` describes it, see proc_pid_stat(5).
+/// A process in `/proc/PID/stat`, see proc_pid_stat(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Process {
     parent: u32,
@@ -33,7 +33,7 @@ fn used(root: u32) -> Option<u64> {
     let mut all = HashMap::new();
     for entry in fs::read_dir("/proc").ok()?.flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // A process that has ended meanwhile has no file.
+        // A process that has ended in the meantime has no file.
         let Ok(text) = fs::read_to_string(entry.path().join("stat")) else { continue };
         all.extend(parse(&text).map(|process| (id, process)));
     }

@@ -1,11 +1,11 @@
-//! Runs real programs: small shell scripts that misbehave.
+//! Runs real programs: shell scripts that misbehave.
 
 use super::*;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-/// A script in a folder of its own.
+/// A script in its own folder.
 struct Script {
     dir: tempfile::TempDir,
     path: PathBuf,
@@ -53,7 +53,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Returns true if a process runs; one that only waits to be asked for does not.
+/// Returns true if a process runs; a zombie does not.
 fn lives(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     match stat {
@@ -92,7 +92,7 @@ fn cli_08_nothing_is_inherited_but_what_is_listed() {
     let env = [path(), vec![("ONLY".into(), "this".into())]].concat();
     let out = block_on(run(&script.program(&[], &env, 20), &Stop::default())).unwrap();
     let (vars, rest) = text(&out.stdout).split_once("---\n").unwrap();
-    // What a shell sets by itself.
+    // Variables that a shell sets itself.
     let mut names: Vec<_> = vars.lines().map(|l| l.split('=').next().unwrap()).collect();
     names.retain(|n| !["PWD", "_", "SHLVL", "OLDPWD"].contains(n));
     names.sort_unstable();
@@ -144,7 +144,7 @@ fn a_stopped_run_ends_the_program_within_two_seconds() {
     assert_eq!(out.unwrap().end, End::Stopped(Signal::Interrupt));
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     gone(&script.numbers("pids"));
-    // And nothing is started in a run that has ended.
+    // A stopped run starts no program.
     std::fs::remove_file(script.dir.path().join("pids")).unwrap();
     let again = block_on(run(&program, &stop)).unwrap();
     assert_eq!(again.end, End::Stopped(Signal::Interrupt));
@@ -179,7 +179,7 @@ fn a_child_that_is_left_behind_with_the_pipe_is_ended() {
 
 #[test]
 fn cli_04_who_leaves_the_group_with_the_pipe_is_not_waited_for() {
-    // util-linux has it; elsewhere there is no such program to test with.
+    // util-linux has it; on other systems the test is skipped.
     if !Path::new("/usr/bin/setsid").exists() {
         return;
     }
@@ -293,7 +293,7 @@ fn neither_values_nor_the_input_are_shown() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_program_whose_descendants_use_too_much_memory_ends() {
-    // `tail` keeps what it has to write later, and nothing reads what it writes.
+    // `tail` keeps its output in memory, and no program reads it.
     let script = Script::new("head -c 300000000 /dev/zero | tail -c 200000000 | sleep 20 & echo $! > pid; wait");
     let env = path();
     let program = Program { max_memory: Some(64 << 20), ..script.program(&[], &env, 30) };

@@ -1,5 +1,5 @@
-//! The lines of a note: each a receipt with its signature. How they lie in the note says nothing, since a merge of
-//! notes sorts them; the times that they claim do.
+//! The lines of a note: each is a receipt with its signature. Their order in the note is meaningless, because a merge
+//! of notes sorts them; the timestamps decide.
 
 use super::ssh;
 use crate::policy::Mode;
@@ -10,33 +10,33 @@ use jiff::{SignedDuration, Timestamp};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Receipts of one tree that are kept, and whose signatures are looked at: the newest ones.
+/// Receipts of one tree that are kept and checked, at most: the newest ones.
 pub(super) const MOST: usize = 32;
-/// Bytes of one receipt with its signature.
+/// Bytes of one receipt with its signature, at most.
 pub(super) const MAX_LINE: usize = 64 << 10;
-/// Bytes of all of them that are kept: a note of that size can be read.
+/// Bytes of all kept receipts, at most: a note of that size can be read.
 const MAX_NOTE: usize = 1 << 20;
-/// How far another's clock may be ahead. What claims to be of a later time would be the newest for ever.
+/// Clock difference that is tolerated. A later timestamp would otherwise be the newest forever.
 const AHEAD: SignedDuration = SignedDuration::from_hours(24);
-/// Differences of two policies that are named, and characters of each name.
+/// Differences of two policies that are listed, and characters of each name, at most.
 const NAMED: usize = 5;
 const NAME: usize = 80;
 
-/// A line, and what it says or what is wrong with it.
+/// A line, parsed or with the reason why it is invalid.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) text: Vec<u8>,
     pub(super) read: Result<(Receipt, Signed), String>,
 }
 
-/// Reads the lines of notes: the newest first, then those from the future, then what is no receipt. The same line
-/// counts once.
+/// Parses the lines of notes: the newest first, then those from the future, then invalid ones. Duplicate lines count
+/// once.
 pub(super) fn read<'n>(notes: impl IntoIterator<Item = &'n [u8]>, now: Timestamp) -> Vec<Line> {
     let texts: BTreeSet<&[u8]> =
         notes.into_iter().flat_map(|n| n.split(|b| *b == b'\n')).map(<[u8]>::trim_ascii).collect();
     let lines = texts.into_iter().filter(|t| !t.is_empty());
     let mut lines: Vec<Line> = lines.map(|text| Line { text: text.to_vec(), read: parse(text) }).collect();
-    // Equal times stay in the order of the texts.
+    // Lines with equal times keep the order of their texts.
     lines.sort_by_key(|line| match line.read.as_ref().ok().and_then(|(r, _)| r.timestamp.parse::<Timestamp>().ok()) {
         Some(at) if at <= now + AHEAD => (0, Some(Reverse(at))),
         Some(at) => (1, Some(Reverse(at))),
@@ -45,8 +45,8 @@ pub(super) fn read<'n>(notes: impl IntoIterator<Item = &'n [u8]>, now: Timestamp
     lines
 }
 
-/// Puts a line among others of its tree, and returns the note. What the same key said before of the same change is
-/// no longer needed; of the rest the newest are kept.
+/// Adds a line to the others of its tree, and returns the note. Replaces the earlier receipt of the same key and
+/// terms, and keeps only the newest of the others.
 pub(super) fn add(line: Line, to: Vec<Line>) -> Vec<u8> {
     let is_same = |other: &Line| match (&line.read, &other.read) {
         (Ok((ours, by)), Ok((theirs, other))) => {
@@ -61,12 +61,12 @@ pub(super) fn add(line: Line, to: Vec<Line>) -> Vec<u8> {
         size += text.len() + 1;
         size <= MAX_NOTE
     });
-    // As a merge of notes leaves them.
+    // Sorted, as a merge of notes would leave them.
     kept.sort();
     kept.join(&b'\n')
 }
 
-/// Reads a line of a note. The error says what is wrong with it.
+/// Parses a line of a note. The error states why it is invalid.
 pub(super) fn parse(line: &[u8]) -> Result<(Receipt, Signed), String> {
     if line.len() > MAX_LINE {
         return Err(format!("a receipt has more than {} KiB", MAX_LINE >> 10));
@@ -90,7 +90,7 @@ pub(super) fn parse(line: &[u8]) -> Result<(Receipt, Signed), String> {
     Ok((receipt, signed))
 }
 
-/// Checks that the claims of a receipt are enough, if they are true.
+/// Checks that the claims of a receipt, if true, are sufficient.
 pub(super) fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String], mode: Mode) -> Result<(), String> {
     let theirs = &receipt.terms;
     let otherwise = |why: &str| Err(why.to_owned());
@@ -120,7 +120,7 @@ pub(super) fn weigh(receipt: &Receipt, terms: &Terms, wanted: &[String], mode: M
     }
 }
 
-/// Names what two policies say differently. The names of a receipt are foreign.
+/// Lists the keys in which two policies differ. The names in a receipt are untrusted.
 fn differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>) -> String {
     let names: BTreeSet<&String> =
         theirs.keys().chain(ours.keys()).filter(|k| theirs.get(*k) != ours.get(*k)).collect();

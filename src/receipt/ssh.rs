@@ -13,32 +13,32 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What these signatures are for: one that was made for something else is none here.
+/// Namespace of the signatures: one with another purpose is invalid here.
 const NAMESPACE: &str = "claude-reviewer";
-/// A key in hardware waits for a touch.
+/// Time limit; a hardware key waits for a touch.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Bytes of an answer.
+/// Bytes of output, at most.
 const MOST: usize = 64 << 10;
-/// How signatures begin and end.
+/// First and last line of a signature.
 const BEGIN: &str = "-----BEGIN SSH SIGNATURE-----";
 const END: &str = "-----END SSH SIGNATURE-----";
-/// Names under which one signature is tried.
+/// Principals for which one signature is checked, at most.
 const TRIES: usize = 32;
-/// What the program sees of the environment.
+/// Environment variables that ssh-keygen gets.
 const PASSED: &[&str] = &["HOME", "PATH", "SSH_AUTH_SOCK", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "DISPLAY", "TMPDIR"];
 
-/// Returns the key that the environment names.
+/// Returns the key file that the environment names.
 ///
 /// # Errors
-/// Usage: there is no such file.
+/// Usage: the file does not exist.
 pub(super) fn named(env: &Env) -> Result<Option<PathBuf>> {
     env.var("CLAUDE_REVIEWER_RECEIPT_KEY").map(|name| file(name, env)).transpose()
 }
 
-/// Finds the key that signs: the one that `CLAUDE_REVIEWER_RECEIPT_KEY` names, or the policy's.
+/// Returns the signing key: the one in `CLAUDE_REVIEWER_RECEIPT_KEY`, or that of the policy.
 ///
 /// # Errors
-/// Usage: nobody names one, or there is no such file.
+/// Usage: no key is configured, or the file does not exist.
 pub(super) fn key(configured: Option<&str>, env: &Env) -> Result<PathBuf> {
     match (named(env)?, configured) {
         (Some(path), _) => Ok(path),
@@ -60,10 +60,10 @@ fn file(name: &str, env: &Env) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Signs a text; returns the signature as ssh-keygen writes it.
+/// Signs a text; returns the signature in the format of ssh-keygen.
 ///
 /// # Errors
-/// Usage: there is no ssh-keygen, or it does not sign.
+/// Usage: ssh-keygen is missing or fails.
 pub(super) fn sign(key: &Path, text: &[u8], env: &Env, top: Option<&Path>, stop: &Stop) -> Result<String> {
     let args: Vec<OsString> =
         vec!["-Y".into(), "sign".into(), "-n".into(), NAMESPACE.into(), "-f".into(), key.as_os_str().to_owned()];
@@ -79,10 +79,9 @@ pub(super) fn sign(key: &Path, text: &[u8], env: &Env, top: Option<&Path>, stop:
     Err(refused(last_line(&output.stderr)))
 }
 
-/// Returns the key that a signature says it was made with, in base64 as a line of signers has it; `None`: it is no
-/// signature.
+/// Returns the key in a signature, in base64 as in a list of signers; `None` if the signature is malformed.
 ///
-/// The format is OpenSSH's PROTOCOL.sshsig: after the magic words and a version comes the key, its length before it.
+/// The format is OpenSSH's PROTOCOL.sshsig: the magic bytes and a version precede the key, which has a length prefix.
 pub(super) fn signer(signed: &Signed) -> Option<String> {
     let armoured = signed.signature.trim().strip_prefix(BEGIN)?.strip_suffix(END)?;
     let text: String = armoured.split_ascii_whitespace().collect();
@@ -93,10 +92,10 @@ pub(super) fn signer(signed: &Signed) -> Option<String> {
     Some(STANDARD.encode(key))
 }
 
-/// Checks a signature; returns who signed, as the list of signers names them.
+/// Verifies a signature; returns the signer's name from the list of signers.
 ///
-/// Each line of signers is asked by itself: ssh-keygen names the principals of the first one with the key only, and
-/// another may be the one that is for receipts.
+/// Each line of the list is checked separately: ssh-keygen prints the principals of only the first line with the key,
+/// and another line may be the one for receipts.
 pub(super) fn verify(
     signed: &Signed,
     signers: &[String],
@@ -125,7 +124,8 @@ pub(super) fn verify(
         };
         let found = call(&["-Y", "find-principals"], b"")?;
         let names = String::from_utf8(found.stdout).ok().filter(|_| found.end == End::Exit(0)).unwrap_or_default();
-        // One a line, without the quotes; of old versions all in one. What begins so is an exception from a pattern.
+        // One principal a line, without quotes; old versions print all of them in one line. A leading `!` marks an
+        // exception from a pattern.
         let names = names.split(['\n', ',']).map(str::trim).filter(|n| !n.is_empty() && !n.starts_with('!'));
         for name in names {
             if left == 0 {
@@ -143,13 +143,13 @@ pub(super) fn verify(
     Err(reason)
 }
 
-/// Returns true if a line of signers may be about a key: it has it, or names an authority whose certificates count.
+/// Returns true if a line of signers may match a key: it has the key, or names a certificate authority.
 fn may_name(line: &str, key: &str) -> bool {
     let has_key = line.split_ascii_whitespace().any(|word| word.trim_end_matches('=') == key.trim_end_matches('='));
     has_key || line.to_ascii_lowercase().contains("cert-authority")
 }
 
-/// Takes the names of files that are gone out of what a program says, with the number of a line behind them.
+/// Removes the names of temporary files, with the line numbers after them, from the output of a program.
 fn without(said: &str, files: &[&Path]) -> String {
     let mut said = said.to_owned();
     for file in files {
@@ -193,7 +193,7 @@ fn run(
     }
 }
 
-/// Returns the last thing that a program said.
+/// Returns the last line of a program's standard error.
 fn last_line(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let line = text.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("it does not say why");

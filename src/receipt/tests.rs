@@ -1,4 +1,4 @@
-//! What a receipt counts for, and what is none.
+//! Tests of valid and invalid receipts.
 
 use super::line::{self, Line, MAX_LINE, MOST};
 use super::{parse, ssh, weigh};
@@ -102,7 +102,7 @@ fn a_policy_that_decides_otherwise_is_told_by_what_differs() {
     assert!(why.ends_with(" and 4 more") && !why.contains('\u{1b}') && why.len() < 600, "{why}");
 }
 
-/// A line of a receipt of that time, with a signature that names a key and is none.
+/// Returns a line for a receipt with this timestamp, whose signature names a key but is invalid.
 fn line_of(at: Timestamp, key: &str) -> Line {
     let receipt = serde_json::to_string(&Receipt { timestamp: at.to_string(), ..receipt() }).unwrap();
     let signed = Signed { receipt, signature: signature(key.as_bytes()) };
@@ -128,7 +128,7 @@ fn the_newest_receipt_is_the_one_that_says_so_wherever_it_lies_in_the_note() {
     for _ in 0..texts.len() {
         texts.rotate_left(1);
         let note = texts.join(&b'\n');
-        // Also where two notes have the same lines, as ours and the remote's do.
+        // Also if two notes have the same lines, as ours and the remote's can.
         let read = line::read([&note[..], &note], now);
         let order: Vec<&[u8]> = read.iter().map(|l| &l.text[..]).collect();
         assert_eq!(order, [&ahead[..], &new, &old, &never, b"no receipt"]);
@@ -153,7 +153,7 @@ fn a_receipt_takes_the_place_of_the_same_keys_alone_and_the_newest_are_kept() {
     assert_eq!(kept.len(), MOST);
     assert_eq!(kept[0].text, at(50, "key 0").text);
     assert!(kept.iter().all(|l| l.read.is_ok()));
-    // A line of its own for each: a merge of notes sorts lines, and leaves them whole.
+    // Each receipt has its own line: a merge of notes sorts lines and does not change them.
     let mut sorted: Vec<&[u8]> = note.split(|b| *b == b'\n').collect();
     let as_written = sorted.clone();
     sorted.sort();

@@ -1,6 +1,6 @@
 //! `key=value` lines for pipelines: GitHub's `$GITHUB_OUTPUT`, GitLab's `artifacts:reports:dotenv`.
 //!
-//! Words of the program and numbers only, nothing foreign: whatever reads this may put it into a command.
+//! Only fixed words and numbers, no untrusted text: a pipeline may use the values in a command.
 
 use super::totals;
 use crate::review::Review;

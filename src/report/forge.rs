@@ -1,5 +1,5 @@
-//! A review as a forge may show it: without the words of tickets. Whoever reads a page of a forge need not be allowed to
-//! read the tickets that the operator's token could.
+//! Removes the words of tickets from a review for a forge. Readers of the forge may not have access to the tickets
+//! that the operator's token could read.
 
 use crate::ai::Missing;
 use crate::context::{Item, Quotes};
@@ -7,8 +7,8 @@ use crate::finding::{Finding, Origin};
 use crate::review::Review;
 use std::borrow::Cow;
 
-/// Returns the review for a forge. Of tickets only the keys are left: findings that cite one lose their words, and other
-/// texts lose what they quote of one.
+/// Returns the review for a forge. Only the keys of tickets remain: findings that cite a ticket lose their texts, and
+/// other texts lose their quotes of a ticket.
 pub fn for_forge(review: &Review) -> Cow<'_, Review> {
     if review.context.is_empty() {
         return Cow::Borrowed(review);
@@ -27,7 +27,7 @@ pub fn for_forge(review: &Review) -> Cow<'_, Review> {
         }
     }
     if is_withheld {
-        // Words of a ticket cannot be found in these texts of models.
+        // Words of a ticket cannot be detected in these texts of models.
         out.models.missing.clear();
         out.models.compliance = None;
         out.models.opinions.clear();
@@ -60,21 +60,21 @@ pub fn for_forge(review: &Review) -> Cow<'_, Review> {
     Cow::Owned(out)
 }
 
-/// In place of a text that could have words of a ticket.
+/// Replaces a text that may contain words of a ticket.
 const WITHHELD: &str = "not shown here, because the review read tickets";
 
-/// Returns the tickets of a review whose text is not known, so that the texts of models are left out for a forge: words of
-/// the ticket cannot be found in them.
+/// Returns the tickets of a review whose text is unknown. The texts of models are omitted for a forge then, because
+/// words of the ticket cannot be detected in them.
 pub fn unknown_tickets(review: &Review) -> Vec<&str> {
     review.context.iter().filter(|item| item.is_unknown()).map(|item| item.reference.as_str()).collect()
 }
 
-/// Returns a finding of a model without the texts that it wrote. The code and its place stay.
+/// Returns a finding of a model without the texts that the model wrote. The code and its position stay.
 fn without_texts(finding: &Finding) -> Finding {
     let title = format!("Finding of a model ({})", finding.rule_id());
     let message =
         format!("The text is {WITHHELD} that are not known any more. Review the pull request again to show it.");
-    // Title, message, and the other texts.
+    // The title, the message, and then the other texts.
     let mut texts = [title, message].into_iter();
     let mut out = finding.with_texts(|_| texts.next().unwrap_or_default());
     out.disputed = None;
@@ -87,7 +87,7 @@ pub fn reason_for_forge(reason: &str, review: &Review) -> String {
     reason_without_words(reason, &review.context, &Quotes::of(&review.context))
 }
 
-/// A stored review has no text of its tickets, so that their words cannot be found in a reason.
+/// A stored review has no text of its tickets, so their words cannot be detected in a reason.
 fn reason_without_words(reason: &str, items: &[Item], quotes: &Quotes<'_>) -> String {
     if !reason.trim().is_empty() && items.iter().any(Item::is_unknown) {
         return WITHHELD.to_owned();
@@ -110,7 +110,7 @@ fn without_words(finding: &Finding, items: &[Item], quotes: &Quotes<'_>) -> Find
     let Some(ticket) = ticket.filter(|_| finding.file().is_none()) else {
         let mut out = finding.with_texts(|text| quotes.remove(text));
         out.disputed = finding.disputed.as_deref().map(|text| quotes.remove(text));
-        // Code with parts replaced could not be applied.
+        // Code with replaced parts could not be applied.
         if finding.replacement().is_some_and(|code| quotes.is_in_code(code)) {
             out.drop_replacement();
         }

@@ -1,7 +1,7 @@
 //! The log of a GitHub Actions step: findings in groups that unfold, and annotations of the change.
 //!
 //! GitHub keeps ten annotations of each kind from a step and silently drops the rest, so the worst come first and the
-//! others are counted. No line with foreign text can be read as a workflow command.
+//! others are counted. No line with untrusted text can be read as a workflow command.
 
 use super::words::{self, Level, columns, paragraphs, placed};
 use super::{Style, human};
@@ -11,13 +11,13 @@ use crate::untrusted::{clipped, data, property};
 use crate::verdict::Verdict;
 use std::io::{self, Write};
 
-/// Annotations of one kind that GitHub keeps of a step.
+/// Annotations of one kind that GitHub keeps for a step.
 const MAX_ANNOTATIONS: usize = 10;
-/// Bytes of an annotation's text; GitHub takes 64 KB.
+/// Bytes of an annotation's text, at most; GitHub accepts 64 KB.
 const MAX_TEXT: usize = 8_000;
-/// Bytes of an annotation's title; GitHub takes 255 characters.
+/// Bytes of an annotation's title, at most; GitHub accepts 255 characters.
 const MAX_TITLE: usize = 200;
-/// Names of what was not reviewed.
+/// Names in the list of files that were not reviewed, at most.
 const NAMES: usize = 20;
 
 /// Writes the log.
@@ -44,7 +44,7 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
         let text = clipped(text, MAX_TEXT);
         writeln!(out, "::{} title={}::{}", name(*kind), property(title), data(&text))?;
     }
-    // Remarks on the whole review take the place of findings, and one notice counts what is left out.
+    // Annotations on the whole review take the place of findings, and one notice counts the omitted findings.
     let taken = usize::from(incomplete) + whole.len();
     let of = |level: Level| all.iter().filter(move |f| Level::of(f) == level);
     let fits = Level::ALL.iter().all(|l| of(*l).count() <= room(*l, taken, false));
@@ -95,7 +95,7 @@ fn annotation(f: &Finding, review: &Review, out: &mut dyn Write) -> io::Result<(
         if let Some(lines) = at.lines {
             facts.push(("line", lines.first.to_string()));
             facts.push(("endLine", lines.last.to_string()));
-            // Columns mean something on a single line only.
+            // Columns are meaningful only on a single line.
             if let Some((start, end, _)) = columns(f).filter(|_| lines.first == lines.last) {
                 facts.push(("col", start.to_string()));
                 facts.push(("endColumn", (end - 1).to_string()));

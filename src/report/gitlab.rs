@@ -1,4 +1,4 @@
-//! GitLab's Code Quality report: a list of entries, empty if there are no findings.
+//! GitLab's Code Quality report: a list of entries, empty without findings.
 //!
 //! It follows <https://docs.gitlab.com/ci/testing/code_quality/>: every entry has a position and a unique fingerprint,
 //! because GitLab shows only the first of several entries with one fingerprint.

@@ -1,4 +1,4 @@
-//! The report as one HTML page: the verdict, what was reviewed, and the change with its findings.
+//! The report as one HTML page: the verdict, the coverage, and the change with its findings.
 //!
 //! The page is self-contained. Its content security policy names its one script and its one style sheet by hash, and
 //! allows no request. Everything that was reviewed is escaped text.
@@ -54,7 +54,7 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// Removes the style, the script and their hashes from a page, so that a recorded page does not hold them.
+/// Removes the style, the script and their hashes from a page, so that a recorded page does not contain them.
 #[cfg(test)]
 pub(super) fn bare(page: &str) -> String {
     let text = |s: &str| s.replace('\'', "&#39;");

@@ -1,7 +1,7 @@
-//! The report for people: findings by file with the code around them, what was not reviewed, the verdict.
+//! The report for people: findings by file with the code around them, the files that were not reviewed, the verdict.
 //!
-//! The verdict comes last, where a reader of a terminal looks first. The number of findings is bounded: the worst are
-//! shown in full, the others in one line for each rule of a file, and what is left out is counted.
+//! The verdict comes last, where a reader of a terminal starts. The number of findings is bounded: the worst are
+//! shown in full, the others in one line for each rule of a file, and omitted ones are counted.
 
 mod frame;
 mod models;
@@ -19,25 +19,25 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
-/// Findings shown with their code.
+/// Findings shown with their code, at most.
 const IN_FULL: usize = 40;
-/// Findings of one rule in one file shown with their code.
+/// Findings of one rule in one file shown with their code, at most.
 const OF_A_KIND: usize = 3;
-/// Lines for findings that are shown without.
+/// Lines for findings that are shown without code, at most.
 const BRIEF: usize = 100;
-/// Notes shown.
+/// Notes shown, at most.
 const NOTES: usize = 20;
-/// Names listed for one reason of not being reviewed, and findings listed next to the verdict.
+/// Names listed for one reason of not being reviewed, and findings listed next to the verdict, at most.
 const NAMES: usize = 10;
-/// Findings that fit on one screen: those that block are not listed once more.
+/// Findings that fit on one screen. With more, the blocking ones are listed again next to the verdict.
 const FEW: usize = 10;
 
-/// What surrounds the findings of a file.
+/// The frame around the findings of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Around {
-    /// A line with the name above.
+    /// A line with the file name above.
     Heading,
-    /// Workflow commands that fold them in the log of GitHub Actions.
+    /// Workflow commands that fold the findings in the log of GitHub Actions.
     Group,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn groups(review: &Review, style: &Style, out: &mut dyn Write) -> io:
     findings(&mut Page::new(review, style, out), review, Around::Group)
 }
 
-/// Writes what follows the findings.
+/// Writes the part after the findings.
 pub(super) fn rest(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     after(&mut Page::new(review, style, out), review)
 }
@@ -139,7 +139,7 @@ fn findings(page: &mut Page<'_>, review: &Review, around: Around) -> io::Result<
     Ok(())
 }
 
-/// Returns for each finding whether it is shown with its code: the worst first, few of a kind.
+/// Returns for each finding whether it is shown with its code: the worst ones, and few of a kind.
 fn in_full(findings: &[&Finding], verbose: bool) -> Vec<bool> {
     if verbose {
         return vec![true; findings.len()];
@@ -203,7 +203,7 @@ fn place(f: &Finding) -> Option<Inert> {
 /// Appends the position of a finding, linked to its file.
 fn put_place(page: &Page<'_>, line: Line, f: &Finding) -> Line {
     let Some(place) = place(f) else { return line };
-    // The file of the worktree is not the one of an earlier commit.
+    // The file in the worktree is not the version of an earlier commit.
     let link = f.file().filter(|_| f.commit.is_none()).and_then(|path| page.file_link(path));
     line.linked(PLAIN, place, link)
 }
@@ -213,7 +213,7 @@ fn put_rule(page: &Page<'_>, line: Line, f: &Finding) -> Line {
     line.linked(DIM, Inert::new(f.rule_id()), page.rule_link(f.rule_id()))
 }
 
-/// Writes a finding with its code. `news`: no earlier finding of this file has the same message.
+/// Writes a finding with its code. `news` is true if no earlier finding of this file has the same message.
 fn finding(page: &mut Page<'_>, review: &Review, f: &Finding, news: bool) -> io::Result<()> {
     let accent = accent(f.severity());
     let title = Line::new()
@@ -319,7 +319,7 @@ fn briefly(page: &mut Page<'_>, findings: &[&Finding], more: bool) -> io::Result
     page.wrapped(&line, 4)
 }
 
-/// Writes waived findings, suppressed ones with `-v`, and rejected and deferred ones if they are asked for.
+/// Writes waived findings, suppressed ones with `-v`, and rejected and deferred ones on request.
 fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let mut first = true;
     for f in &review.findings {
@@ -345,7 +345,7 @@ fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the tickets and pages that models were given.
+/// Writes the tickets and pages that models saw.
 fn context(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     if !review.context.is_empty() {
         page.gap()?;
@@ -383,7 +383,7 @@ fn notes(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes which files could not be reviewed, one line for each reason.
+/// Lists the files that could not be reviewed, one line for each reason.
 fn failed(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let most = if page.style.verbose { usize::MAX } else { NAMES };
     let mut reasons: Vec<(&str, Vec<&Option<RepoPath>>)> = Vec::new();
@@ -420,7 +420,7 @@ fn failed(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes which files the policy leaves out, by reason.
+/// Lists the files that the policy skips, by reason.
 fn skipped(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let c = &review.coverage;
     let most = if page.style.verbose { usize::MAX } else { NAMES };
@@ -490,12 +490,12 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes how to let a false positive pass, for the worst finding that a comment can suppress and for the worst that
-/// needs a waiver.
+/// Writes how to dismiss a false positive: for the worst finding that a comment can suppress, and for the worst one
+/// that needs a waiver.
 fn ways_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let mut blocking: Vec<&Finding> = review.findings.iter().filter(|f| f.blocking).collect();
     blocking.sort_by_key(|f| badness(f));
-    // No comment that the change adds counts in a gate.
+    // Suppression comments in the change do not count in a gate.
     let comment = |f: &Finding| if page.style.in_ci { None } else { remedy::comment(f) };
     let suppressible = blocking.iter().find_map(|f| Some((*f, comment(f)?)));
     let waivable = blocking.iter().find(|f| comment(f).is_none());
@@ -513,7 +513,7 @@ fn ways_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     Ok(())
 }
 
-/// Lists the findings that block once more if the report shows many others.
+/// Lists the blocking findings again if the report shows many others.
 fn blocking(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     let counting = || review.findings.iter().filter(|f| f.counts());
     let mut these: Vec<&Finding> = counting().filter(|f| f.blocking).collect();

@@ -1,4 +1,4 @@
-//! The JSON report: the review in the words of [`crate::wire`].
+//! The JSON report: the review in the types of [`crate::wire`].
 
 use super::{counted, dispositioned, plural, suppressed, totals, words};
 use crate::ai;
@@ -271,7 +271,7 @@ fn finding(index: usize, f: &finding::Finding) -> wire::Finding {
     }
 }
 
-/// Returns a decision in the words of the report.
+/// Returns a decision in the type of the report.
 pub(crate) fn decision(d: finding::Decision) -> wire::Disposition {
     match d {
         finding::Decision::Accepted => wire::Disposition::Accepted,

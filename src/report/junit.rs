@@ -13,9 +13,9 @@ use crate::verdict::{Outcome, TestOutcome};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-/// Cases written at most; the worst stay. GitLab reads no file beyond 30 MB.
+/// Cases in the report, at most; the worst ones are kept. GitLab reads no file above 30 MB.
 const MAX_CASES: usize = 5_000;
-/// Bytes of a name, and of what an attribute says.
+/// Bytes of a name and of an attribute, at most.
 const MAX_NAME: usize = 400;
 
 /// How a case ended.
@@ -44,7 +44,7 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let time = review.duration.as_secs_f64();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     let all = || suites.iter().flat_map(|s| &s.cases);
-    // Jenkins' schema knows no count of skipped ones here.
+    // Jenkins' schema has no count of skipped cases here.
     writeln!(out, "<testsuites name=\"{}\" {} time=\"{time:.3}\">", crate::NAME, counts(all))?;
     let moment = review.timestamp.strftime("%Y-%m-%dT%H:%M:%S");
     for suite in &suites {
@@ -108,7 +108,7 @@ fn exact(text: &str) -> String {
     junit(Inert::new(text).as_str())
 }
 
-/// Cuts names to their length, and numbers the cases that would read alike: `… (2)`.
+/// Truncates names, and numbers cases with equal names: `… (2)`.
 fn tell_apart(suites: &mut [Suite]) {
     let mut taken: HashSet<(String, String)> = HashSet::new();
     let mut numbers: HashMap<(String, String), usize> = HashMap::new();

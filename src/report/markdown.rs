@@ -1,8 +1,8 @@
 //! A comment for a pull request in Markdown: findings by file with folded details, worst first, within the size limit
 //! of the forge.
 //!
-//! The comment is inert: text of a change, a model or a server cannot mention anybody, link, load, command or render
-//! markup. [`finding`] makes the comments on single lines.
+//! The comment is inert: text of a change, a model or a server cannot mention a user, link, load, run a command or
+//! render markup. [`finding`] returns the comments on single lines.
 
 mod block;
 mod page;
@@ -15,7 +15,7 @@ use crate::finding::Finding;
 use crate::review::Review;
 use std::io::{self, Write};
 
-/// The forge whose Markdown is written. All of them support CommonMark with tables.
+/// The forge whose Markdown dialect is used. All of them support CommonMark with tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
     Github,
@@ -58,7 +58,7 @@ pub fn comment_without(review: &Review, flavor: Flavor, bound: usize, hidden: &W
     page(review, &Detail::comment(flavor, bound).without(hidden))
 }
 
-/// Returns a text of people, such as a reason, on one line of Markdown: at most `most` characters, and inert.
+/// Returns a person's text, such as a reason, on one line of Markdown: at most `most` characters, and inert.
 pub fn words(text: &str, most: usize) -> String {
     let short: String = text.chars().take(most).collect();
     let end = if short.len() < text.len() { "…" } else { "" };

@@ -1,4 +1,4 @@
-//! Secrets in the names of files: a report names the file without them.
+//! Masks secrets in file names: a report names the file without them.
 
 use crate::diff::RepoPath;
 use crate::finding::{Evidence, Finding};
@@ -9,16 +9,16 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// What stands in a report for the secrets that names hold: each as a format may write it, and its mask.
+/// The secrets in file names, each in the forms that a format may write, with its mask.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     replaced: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Names {
-    /// Looks for secrets in the names of a review's files.
+    /// Finds the secrets in the file names of a review.
     pub(crate) fn of(review: &Review) -> Self {
-        // Whatever the policy disables: names are compared between rounds, and a policy may change between two.
+        // Independent of the policy: names are compared between rounds, and the policy can change between two rounds.
         let Ok(rules) = RuleSet::new(&RulesPolicy::default(), &[]) else { return Self::default() };
         let mut out = Self::default();
         for path in paths(review) {
@@ -26,7 +26,7 @@ impl Names {
                 out.add(&path.as_bytes()[secret.span.clone()], secret.kept());
             }
         }
-        // The longest first: one can be a part of another.
+        // The longest first, because one secret can be part of another.
         out.replaced.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
         out.replaced.dedup();
         out
@@ -76,7 +76,7 @@ impl Names {
         self.replaced.is_empty()
     }
 
-    /// Writes a report without the secrets.
+    /// Writes a report with the secrets masked.
     pub(super) fn write(&self, report: &[u8], out: &mut dyn Write) -> io::Result<()> {
         let mut text = report.to_vec();
         for (secret, mask) in &self.replaced {

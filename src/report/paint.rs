@@ -1,12 +1,12 @@
 //! Syntax colours of code: comments and strings by the lexer of the rules, keywords and numbers by their form.
 //!
-//! Reports and the triage show parts of a file, so the text before a hunk is not known: a hunk that starts inside of a comment or a
-//! string is coloured as if it started in code.
+//! Reports and triage show parts of a file, so the text before a hunk is unknown: a hunk that starts inside of a
+//! comment or a string is coloured as if it started in code.
 
 use crate::rules::{self, Place};
 use std::ops::Range;
 
-/// The most bytes of one hunk that are coloured.
+/// Bytes of one hunk that are coloured, at most.
 const LONGEST: usize = 256 << 10;
 
 /// The syntax of a part of a line.
@@ -67,7 +67,7 @@ impl Keywords {
     }
 }
 
-/// Returns the colours of each of these consecutive lines of a file.
+/// Returns the colours of consecutive lines of a file.
 pub fn lines<'l>(path: &[u8], lines: impl Iterator<Item = &'l [u8]>) -> Vec<Vec<Painted>> {
     let mut text = Vec::new();
     let mut starts = Vec::new();
@@ -115,7 +115,7 @@ fn words(text: &[u8], code: Range<usize>, keywords: &Keywords, out: &mut Vec<Pai
     }
 }
 
-/// Cuts a part at the ends of lines.
+/// Splits a part at line ends.
 fn spread(part: &Painted, starts: &[usize], text: &[u8], out: &mut [Vec<Painted>]) {
     let first = starts.partition_point(|s| *s <= part.range.start).saturating_sub(1);
     for (line, start) in starts.iter().enumerate().skip(first) {

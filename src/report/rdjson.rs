@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 /// Files named in the diagnostic about an incomplete review.
 const NAMES: usize = 20;
-/// Bytes of a path in it.
+/// Bytes of a path in that diagnostic, at most.
 const PATH: usize = 300;
 
 /// Writes the result, indented, with a line end.
@@ -57,7 +57,7 @@ fn of_the_whole(review: &Review) -> Vec<(Level, &'static str, String)> {
     tests.into_iter().chain(cut).collect()
 }
 
-/// Returns what was not reviewed, in Markdown.
+/// Returns the list of files that were not reviewed, in Markdown.
 fn unreviewed(review: &Review) -> String {
     let failed = &review.coverage.failed;
     let mut out = "The review is incomplete.\n".to_owned();
@@ -101,7 +101,7 @@ fn finding(f: &Finding, review: &Review, fallback: Option<&Location>) -> Map<Str
     let own = placed(f, review);
     let at = own.as_ref().or(fallback);
     let mut d = diagnostic(&said(f, review), at, Level::of(f), f.rule_id());
-    // Reviewdog puts the address in the parentheses of a Markdown link.
+    // Reviewdog puts the address between the parentheses of a Markdown link.
     let harmless = |b: u8| b.is_ascii_alphanumeric() || b"-._~:/?#&+,;=%".contains(&b);
     let address = |r: &&String| r.starts_with("https://") && r.bytes().all(harmless);
     if let Some(url) = f.references().iter().find(address) {

@@ -1,15 +1,15 @@
-//! How a person lets one finding pass: a comment in the code, or a waiver on the command line.
+//! How a person dismisses one finding: with a comment in the code, or with a waiver on the command line.
 
 use crate::finding::Finding;
 use crate::rules;
 
-/// Masked bytes in a quote: the line holds a secret.
+/// Masked bytes in a quote, which mean that the line has a secret.
 const MASKED: &str = "****";
 
-/// Returns the comment that suppresses a finding, ready to be pasted above its line. `None` if no comment does: the
+/// Returns the comment that suppresses a finding, ready to be pasted above its line. `None` if no comment can: the
 /// finding has no line, is in an earlier commit, shows a secret, or is in a file without a known comment syntax.
 pub(super) fn comment(f: &Finding) -> Option<String> {
-    // Whoever hides a secret from the report leaves it readable in the repository.
+    // Suppressing a secret would hide it from the report and leave it readable in the repository.
     if f.lines().is_none() || f.commit.is_some() || f.quote().contains(MASKED) {
         return None;
     }

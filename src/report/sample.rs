@@ -1,4 +1,4 @@
-//! Reviews with every kind of content that a report can show, the same on every run.
+//! Sample reviews with every kind of content that a report can have; deterministic.
 
 mod change;
 
@@ -26,7 +26,7 @@ pub(crate) struct Sketch {
 /// Starts a finding.
 pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: &str, message: &str) -> Sketch {
     let draft = Draft {
-        // Ids that no rule has, so that the catalogue can change.
+        // IDs that no rule has, so that the catalogue can change.
         rule_id: format!("sample-{rule}"),
         location: None,
         severity,
@@ -47,20 +47,20 @@ pub(crate) fn sketch(rule: &str, severity: Severity, category: Category, title: 
 }
 
 impl Sketch {
-    /// Replaces the ID of the rule by that of a real one.
+    /// Uses the ID of a real rule.
     pub(crate) fn rule(mut self, id: &str) -> Self {
         self.draft.rule_id = id.to_owned();
         self
     }
 
-    /// Says that the finding is about a file as a whole.
+    /// Places the finding on a whole file.
     pub(crate) fn file(mut self, path: impl Into<Vec<u8>>) -> Self {
         self.draft.location = Some(Location { file: RepoPath::new(path), lines: None });
         self
     }
 
-    /// Puts the finding on lines of a file. `lines` come with `+` or a space in front, as in a diff; `mark`
-    /// is what the carets point at in line `at`.
+    /// Places the finding on lines of a file. `lines` start with `+` or a space, as in a diff; `mark` is the text
+    /// that the carets mark in line `at`.
     pub(crate) fn code(mut self, path: impl Into<Vec<u8>>, first: u32, at: u32, mark: &str, lines: &[&[u8]]) -> Self {
         let line = &lines[(at - first) as usize][1..];
         let columns = memchr::memmem::find(line, mark.as_bytes())
@@ -84,7 +84,7 @@ impl Sketch {
         self
     }
 
-    /// Cuts bytes from the start of the frame's lines, as happens to lines that are too long to keep.
+    /// Removes bytes from the start of the frame's lines, as for lines that are too long to keep.
     pub(crate) fn skipped(mut self, bytes: u32) -> Self {
         for l in self.frame.iter_mut().flat_map(|f| &mut f.lines) {
             l.skipped = bytes;

@@ -1,4 +1,4 @@
-//! The SARIF 2.1.0 report, for code scanning. The only place that names `serde_sarif`.
+//! The SARIF 2.1.0 report, for code scanning. The only user of `serde_sarif`.
 //!
 //! It follows the OASIS standard and the requirements of GitHub: every result has a position and a stable fingerprint,
 //! every rule has a help text, and there are at most [`MAX_RESULTS`] results.
@@ -20,15 +20,15 @@ use serde_sarif::sarif;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-/// The results that GitHub keeps of a run, by its documentation of SARIF limits. The worst ones are listed.
+/// Results that GitHub keeps of a run, by its documentation of SARIF limits. The worst ones are listed.
 const MAX_RESULTS: usize = 5_000;
-/// Results with a replacement: each takes about 500 bytes, and readers such as the SARIF multitool skip files of more than
-/// 10 MB.
+/// Results with a replacement, at most: each takes about 500 bytes, and readers such as the SARIF multitool skip
+/// files of more than 10 MB.
 const MAX_FIXES: usize = 1_000;
-/// Notifications of one run: the list of files that were not reviewed can be as long as the change.
+/// Notifications of one run, at most: the list of files that were not reviewed can be as long as the change.
 const MAX_NOTIFICATIONS: usize = 1_000;
 
-/// Failed tests that a notification names.
+/// Failed tests that a notification lists, at most.
 const MAX_TESTS: usize = 50;
 
 /// The base of relative addresses.
@@ -51,7 +51,7 @@ fn run(review: &Review) -> sarif::Run {
     let mut driver = sarif::ToolComponent::builder().name(crate::NAME).build();
     driver.version = Some(env!("CARGO_PKG_VERSION").to_owned());
     driver.semantic_version = Some(env!("CARGO_PKG_VERSION").to_owned());
-    // The addresses of the package; empty when it has none.
+    // The addresses of the package; empty if they are not set.
     let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|u| !u.is_empty());
     driver.information_uri = home.map(str::to_owned);
     driver.properties = Some(bag(None, [("rulesHash", json!(review.rules_hash))]));
@@ -158,7 +158,7 @@ fn invocation(review: &Review, kept: usize) -> sarif::Invocation {
     invocation
 }
 
-/// Returns who waived or suppressed a finding, and why; `None` if it is a result.
+/// Returns the person who waived or suppressed a finding, and the reason; `None` if the finding is a result.
 fn let_through(f: &Finding) -> Option<String> {
     let aside = words::aside(f).filter(|_| !is_result(f))?;
     let text = format!("{}: {} ({}: {})", aside.label, aside.reason, f.rule_id(), f.title());
@@ -171,14 +171,14 @@ fn capitalized(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Returns true for findings that count, and for those that a person rejected or deferred: these are results with a
-/// suppression.
+/// Returns true for findings that count, and for findings that a person rejected or deferred: these are results with
+/// a suppression.
 fn is_result(f: &Finding) -> bool {
     f.waived.is_none() && f.suppressed.is_none()
 }
 
-/// Returns the suppressions of a result. An empty list states that it is not suppressed; a missing one, that suppressions
-/// were not computed.
+/// Returns the suppressions of a result. An empty list states that it is not suppressed; a missing one, that
+/// suppressions were not computed.
 fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
     let Some(aside) = words::aside(f) else { return Vec::new() };
     let text = untrusted::plain(&format!("{}: {}", aside.label, aside.reason));
@@ -188,12 +188,12 @@ fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
     vec![suppression]
 }
 
-/// Returns the replacement of a result's lines. Code that does not show all of its characters is no fix.
+/// Returns the replacement of a result's lines; `None` if the code has hidden characters.
 fn fix(f: &Finding) -> Option<sarif::Fix> {
     let code = words::applicable(f)?;
     let (path, span) = f.file().zip(f.lines())?;
     let line = |n: LineNo| i64::from(n.get());
-    // Deleted lines go with their line ends.
+    // Deleted lines include their line ends.
     let region = match code.is_empty() {
         true => sarif::Region {
             start_line: Some(line(span.first)),
@@ -253,7 +253,7 @@ fn result(
     r.code_flows = code_flow(f).map(|flow| vec![flow]);
     let fingerprint = f.fingerprint().as_str();
     r.partial_fingerprints = Some(BTreeMap::from([
-        // The name under which GitHub looks for one, in the form of its own.
+        // The name and format that GitHub reads.
         ("primaryLocationLineHash".to_owned(), format!("{fingerprint}:{ordinal}")),
         ("claudeReviewer/v1".to_owned(), fingerprint.to_owned()),
     ]));
@@ -316,7 +316,7 @@ fn related(id: i64, also: &Also) -> sarif::Location {
     sarif::Location { id: Some(id), message: Some(message(text)), ..location(physical) }
 }
 
-/// Returns the path of a value from its source to its sink, where the finding has one.
+/// Returns the path of a value from its source to its sink, if the finding has one.
 fn code_flow(f: &Finding) -> Option<sarif::CodeFlow> {
     let path = f.file().filter(|_| !f.flow().is_empty())?;
     let locations: Vec<_> = f.flow().iter().map(|s| flow_location(path, s)).collect();
@@ -336,8 +336,8 @@ fn flow_location(path: &RepoPath, step: &FlowStep) -> sarif::ThreadFlowLocation 
     }
 }
 
-/// Returns the lines around a finding, where they are known in full and are more than the finding's own:
-/// SARIF wants a true superset.
+/// Returns the lines around a finding, if they are complete and more than the finding's own lines: SARIF requires a
+/// proper superset.
 fn context(f: &Finding, span: LineSpan) -> Option<sarif::Region> {
     let frame = f.frame.as_ref().filter(|f| f.lines.iter().all(|l| l.skipped == 0))?;
     let first = frame.first.get();

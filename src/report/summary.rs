@@ -1,10 +1,11 @@
-//! The summary of a job, in Markdown: all there is to say, in what GitHub takes for `$GITHUB_STEP_SUMMARY`.
+//! The summary of a CI job in Markdown: the complete report in the size that GitHub accepts for
+//! `$GITHUB_STEP_SUMMARY`.
 
 use super::markdown::{Detail, page};
 use crate::review::Review;
 use std::io::{self, Write};
 
-/// Bytes of a summary. GitHub takes 1 MiB from a step; other programs of the step may have something to say too.
+/// Bytes of a summary, at most. GitHub accepts 1 MiB from a step, and other programs of the step may add to it.
 const BOUND: usize = 1_000_000;
 
 /// Writes the summary.

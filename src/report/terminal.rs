@@ -1,4 +1,4 @@
-//! Decides how a report may use the terminal: colour and hyperlinks, by the environment alone.
+//! Decides from the environment alone whether a report uses colour and hyperlinks.
 
 use crate::env::Env;
 
@@ -9,7 +9,7 @@ const TERMS: [&str; 6] = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "
 /// The first version of tmux that passes hyperlinks on.
 const TMUX: (u32, u32) = (3, 4);
 
-/// Returns true if the report is coloured. `choice` is what `--color always` or `--color never` asks for.
+/// Returns true if the report is coloured. `choice` is the value of `--color always` or `--color never`.
 ///
 /// The flag has priority over `NO_COLOR`, which has priority over `FORCE_COLOR` and `CLICOLOR_FORCE`. Without any of
 /// them, a terminal gets colour unless it is a dumb one.

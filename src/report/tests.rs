@@ -1,4 +1,4 @@
-//! Whole reports against the files in `fixtures/reports`, and the facts that every report keeps.
+//! Compares whole reports with the files in `fixtures/reports`, and checks the properties that all reports have.
 
 mod formats;
 mod human;
@@ -15,8 +15,8 @@ use crate::verdict::Verdict;
 use crate::wire;
 use std::path::PathBuf;
 
-/// Set it to `1` to rewrite the files: `UPDATE=1 cargo test --lib report::`. The run fails, so
-/// that nobody rewrites them without a look at `git diff`.
+/// Set it to `1` to rewrite the files: `UPDATE=1 cargo test --lib report::`. The run fails, so that the author reads
+/// `git diff`.
 const UPDATE: &str = "UPDATE";
 
 fn text(review: &Review, format: Format, style: &Style) -> String {
@@ -29,7 +29,7 @@ fn human(review: &Review, width: usize) -> String {
     text(review, Format::Human, &Style { width, ..Style::default() })
 }
 
-/// Compares files with what they should hold. The version of the program stands as `VERSION` in them.
+/// Compares files with their expected content, in which `VERSION` replaces the version of the program.
 #[track_caller]
 fn compare(files: &[(&str, String)]) {
     let top = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -197,12 +197,12 @@ fn any_bytes_anywhere_stay_inert_and_in_the_width() {
     }
 }
 
-/// Joiners that may stay inside an emoji or a word.
+/// Joiners that are allowed inside an emoji or a word.
 fn honest(c: char) -> bool {
     matches!(c, '\u{fe0f}' | '\u{200c}' | '\u{200d}')
 }
 
-/// Chance that is the same on every run.
+/// A random number generator with a fixed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -251,7 +251,7 @@ impl Dice {
     }
 }
 
-/// Takes colour codes away.
+/// Removes colour codes.
 fn strip(line: &str) -> String {
     let mut parts = line.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -328,7 +328,7 @@ fn what_blocks_is_named_beside_the_verdict_where_much_else_is_shown() {
         review.findings[n].blocking = true;
     }
     assert_eq!(names(&review), ["critical  f09:9:1  sample-a-rule", "major  f07:7:1  sample-a-rule"]);
-    // Few findings are seen at a glance, and where all of them block there is nothing to look for.
+    // A short list of findings fits on a screen, and if all of them block, a second list would repeat the first.
     let rest = review.findings.split_off(10);
     assert!(names(&review).is_empty());
     review.findings.extend(rest);
@@ -359,7 +359,7 @@ fn ci_09_sarif_keeps_the_5000_worst_and_says_so() {
 #[test]
 fn the_context_in_sarif_is_more_than_the_finding() {
     let mut review = full();
-    // Frames of long findings end before the findings do.
+    // The frame of a long finding ends before the finding does.
     let long = |last| {
         sketch("long", Severity::Minor, Category::Bug, "long", "Many lines.")
             .code("src/long.rs", 1, 2, "", &[b" a", b"+b", b"+c"])

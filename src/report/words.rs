@@ -14,18 +14,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// The longest message, help or failure of a finding, in bytes, in formats whose readers set limits.
+/// Bytes of a message, help or failure of a finding, at most, in formats whose readers set limits.
 pub(super) const PROSE: usize = 4_000;
 
-/// Bytes of a step of a path that are shown.
+/// Bytes of a step of a path, at most.
 const STEP: usize = 80;
-/// Steps of a path that are shown, and how many of them before those that are left out.
+/// Steps of a path that are shown, at most, and how many of them precede the omitted ones.
 const STEPS: usize = 6;
 const STEPS_BEFORE: usize = 3;
 /// The separator between two steps of a path.
 pub(super) const ARROW: &str = " → ";
 
-/// The longest line of another place of a finding, in bytes.
+/// Bytes of a related line of a finding, at most.
 const LINE: usize = 200;
 
 /// The level of a finding in formats with three levels.
@@ -49,7 +49,7 @@ impl Level {
     }
 }
 
-/// Returns what models were given beside the change: `PROJ-12 "title" (jira)`.
+/// Returns the tickets and pages that models saw in addition to the change: `PROJ-12 "title" (jira)`.
 pub(super) fn context(review: &Review) -> Vec<String> {
     let line = |item: &crate::context::Item| match item.title.is_empty() {
         true => format!("{} ({})", item.reference, item.source),
@@ -103,7 +103,7 @@ fn blocking(review: &Review) -> String {
     }
 }
 
-/// Returns true if the project's tests failed and the policy lets that block.
+/// Returns true if the project's tests failed and the policy makes that block.
 pub(super) fn tests_block(review: &Review) -> bool {
     let failed = review.tests.as_ref().is_some_and(|t| t.outcome == TestOutcome::Failed);
     failed && review.judged_by.tests.on_failure == OnTestFailure::Block
@@ -319,7 +319,7 @@ pub(super) fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>, most: u
     all.into_iter().map(|(_, f)| f).collect()
 }
 
-/// A part of a finding's text. Everything but the label is foreign text, which the format escapes.
+/// A part of a finding's text. Everything but the label is untrusted text, which the format escapes.
 #[derive(Debug)]
 pub(super) enum Part<'f> {
     /// Prose after a label, which may be empty.
@@ -328,14 +328,14 @@ pub(super) enum Part<'f> {
     Code(Cow<'f, str>),
 }
 
-/// Returns the other lines that a finding involves, one text each: `src/a.rs:12: CODE`. They are foreign text, which the
-/// format escapes.
+/// Returns the other lines that a finding involves, one text each: `src/a.rs:12: CODE`. They are untrusted text,
+/// which the format escapes.
 pub(super) fn also(f: &Finding) -> impl Iterator<Item = String> {
     f.also().iter().map(|a| format!("{}:{}: {}", a.file.to_wire(), a.line, untrusted::clipped(&a.quote, LINE)))
 }
 
-/// Returns the path of a value on one line: `line 4 SOURCE → line 7 NAME → line 9 SINK`; `None` if the finding has none.
-/// It is foreign text, which the format escapes.
+/// Returns the path of a value on one line: `line 4 SOURCE → line 7 NAME → line 9 SINK`; `None` if the finding has
+/// none. It is untrusted text, which the format escapes.
 pub(super) fn flow(f: &Finding, arrow: &str) -> Option<String> {
     let steps = f.flow();
     let named = |s: &FlowStep| format!("line {} {}", s.line, untrusted::clipped(&s.quote, STEP));
@@ -348,9 +348,9 @@ pub(super) fn flow(f: &Finding, arrow: &str) -> Option<String> {
     (!all.is_empty()).then(|| all.join(arrow))
 }
 
-/// Why a finding does not count.
+/// The reason why a finding does not count.
 pub(super) struct Aside<'f> {
-    /// Such as `waived by ada` or `deferred by ada until 2026-01-31`. Foreign text.
+    /// Such as `waived by ada` or `deferred by ada until 2026-01-31`. Untrusted text.
     pub(super) label: String,
     pub(super) reason: &'f str,
 }
@@ -369,7 +369,7 @@ pub(super) fn aside(f: &Finding) -> Option<Aside<'_>> {
     }
 }
 
-/// Returns who accepted a finding, and what they said.
+/// Returns the person who accepted a finding, and the reason.
 pub(super) fn accepted(f: &Finding) -> Option<String> {
     let d = f.disposition.as_ref().filter(|d| !d.decision.sets_aside())?;
     let reason = if d.reason.is_empty() { String::new() } else { format!(": {}", d.reason) };
@@ -445,7 +445,7 @@ pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
     out
 }
 
-/// Returns the parts of a finding's text as plain paragraphs. They are foreign text, which the format escapes.
+/// Returns the parts of a finding's text as plain paragraphs. They are untrusted text, which the format escapes.
 pub(super) fn paragraphs(f: &Finding, review: &Review) -> Vec<String> {
     let plain = |part| match part {
         Part::Text(label, text) => format!("{label}{text}"),
@@ -455,7 +455,7 @@ pub(super) fn paragraphs(f: &Finding, review: &Review) -> Vec<String> {
     parts(f, review).into_iter().map(plain).collect()
 }
 
-/// Returns a position for remarks that have none: the first changed line, or a file that the coverage names.
+/// Returns a position for messages without one: the first changed line, or a file in the coverage.
 pub(super) fn somewhere(review: &Review) -> Option<Location> {
     let c = &review.coverage;
     let named = || c.failed.iter().find_map(|(p, _)| p.as_ref()).or_else(|| c.skipped.first().map(|(p, _)| p));
@@ -477,14 +477,14 @@ pub(super) fn inside(commit: Option<ObjectId>, review: &Review) -> Option<String
 }
 
 /// Returns the position of a finding in the reviewed state. Line numbers of earlier commits do not apply to the head,
-/// so they are left out.
+/// so they are omitted.
 pub(super) fn placed(f: &Finding, review: &Review) -> Option<Location> {
     let at = f.location()?;
     Some(if is_inside(f.commit, review) { Location { file: at.file.clone(), lines: None } } else { at.clone() })
 }
 
 /// Returns one line for each part that was not reviewed, at most `most`: `data/dump.sql: the object is damaged`. The
-/// lines are foreign text, which the format escapes.
+/// lines are untrusted text, which the format escapes.
 pub(super) fn unreviewed(review: &Review, most: usize) -> Vec<String> {
     let failed = &review.coverage.failed;
     let mut lines: Vec<String> = failed
@@ -506,8 +506,8 @@ pub(super) fn line_of(frame: &Frame, number: u32) -> Option<&FrameLine> {
     frame.lines.get(number.checked_sub(frame.first.get())? as usize)
 }
 
-/// Returns the columns of a finding on one line and the text there. Columns are 1-based code points, the end excluded.
-/// `None` if the start of the line is not known.
+/// Returns the columns of a finding on one line and the text there. Columns are 1-based code points, the end
+/// excluded. `None` if the start of the line is unknown.
 pub(super) fn columns(f: &Finding) -> Option<(i64, i64, String)> {
     let span = f.lines()?;
     let (start, end) = span.columns?;
@@ -526,7 +526,7 @@ fn code_points(bytes: &[u8]) -> i64 {
 }
 
 /// Returns the replacement for a finding's lines if a program may offer to apply it: the change adds every replaced
-/// line, and the code has neither hidden characters nor the form of a patch.
+/// line, and the code has no hidden characters and is not in the form of a patch.
 pub(super) fn applicable(f: &Finding) -> Option<&str> {
     let code = f.replacement()?;
     let span = f.lines()?;

@@ -1,5 +1,5 @@
-//! Asks a question about documents under the policy that rules where they lie: the same backends, limits, keys and
-//! cache as for a review.
+//! Asks a question about documents, under the policy of the folder that they are in, with the same backends, limits,
+//! keys and cache as a review.
 
 use super::{World, governing, models, source};
 use crate::ai::run::{Around, Consulted, Job, Question, consult};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// Where a question is asked: whose policy rules, and the rules that find secrets.
+/// The policy for a question, with the rules that find secrets in its documents.
 #[derive(Debug)]
 pub struct Consultation {
     request: ReviewRequest,
@@ -22,7 +22,7 @@ pub struct Consultation {
 }
 
 impl Consultation {
-    /// Finds out what rules for a request; its source is not looked at.
+    /// Loads the policy for a request; ignores its source.
     ///
     /// # Errors
     ///
@@ -40,22 +40,22 @@ impl Consultation {
         Ok(Self { request, repo: resolved.repo, policy: governing.policy, rules })
     }
 
-    /// Returns the rules by which documents are redacted.
+    /// Returns the rules that redact documents.
     pub fn rules(&self) -> &RuleSet {
         &self.rules
     }
 
-    /// Returns the policy that rules.
+    /// Returns the policy that applies.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Returns the repository around, if there is one.
+    /// Returns the repository around the folder, if there is one.
     pub fn repo(&self) -> Option<&Repo> {
         self.repo.as_ref()
     }
 
-    /// Returns the names of those who would be asked, in order.
+    /// Returns the names of the backends that a question goes to, in order.
     pub fn backends(&self) -> &[String] {
         match (self.request.offline, self.request.backends.is_empty()) {
             (true, _) => &[],
@@ -64,20 +64,21 @@ impl Consultation {
         }
     }
 
-    /// Asks. `None`: there is nobody to be asked.
+    /// Asks the backends; `None` if there is no backend.
     ///
     /// # Errors
     ///
-    /// Incomplete: no thread or clock could be had.
+    /// Incomplete: a thread or a runtime cannot be started.
     pub fn ask<T: Send>(&self, question: &Question<T>, world: &World<'_>) -> Result<Option<Consulted<T>>> {
         self.ask_around(question, None, world)
     }
 
-    /// Asks as [`Self::ask`] does. `around`: what the model may look at besides the documents, and whether it may edit.
+    /// Asks like [`Self::ask`]. `around` is the code that the model may read in addition to the documents, and
+    /// whether it may edit it.
     ///
     /// # Errors
     ///
-    /// As [`Self::ask`].
+    /// Same as [`Self::ask`].
     pub fn ask_around<T: Send>(
         &self,
         question: &Question<T>,
@@ -106,7 +107,7 @@ impl Consultation {
             prompts: None,
             symbols: &Arc::default(),
         };
-        // Not on the caller's thread, which may be one of a runtime.
+        // Use another thread: the caller's may belong to a runtime.
         std::thread::scope(|s| {
             let (over, ended) = oneshot::channel::<()>();
             s.spawn(|| models::hear(world.stop, ended));

@@ -1,8 +1,9 @@
-//! Applies the decisions of people to the findings of a review.
+//! Applies the stored decisions of people to the findings of a review.
 //!
-//! In gate mode, only the shared file at the merge base counts: a change does not dismiss its own findings. Who makes a change
-//! chooses where it branches off, so the tip of the base and each further merge base have to agree. Otherwise the
-//! shared file comes from where the policy comes from, and the file of the store counts too.
+//! In gate mode, only the shared file at the merge base counts: a change cannot dismiss its own findings. The author
+//! of a change chooses where it branches off, so the tip of the base and each further merge base must have the same
+//! decisions. In other modes, the shared file comes from the same state as the policy, and the file in the store
+//! counts too.
 
 use super::governing::at;
 use super::source::{Content, Part, Tip};
@@ -20,31 +21,31 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
-/// The file of a person's own decisions, in the folder of stored reviews.
+/// File name of a person's own decisions, in the folder of stored reviews.
 pub(crate) const OWN: &str = "dispositions.toml";
-/// The file of decisions that agents propose, beside [`OWN`]. No review reads it.
+/// File name of the decisions that agents propose, in the same folder as [`OWN`]. No review reads it.
 pub(crate) const PROPOSED: &str = "proposals.toml";
-/// Bytes of a source file whose lines are compared.
+/// Bytes of a source file whose lines are compared, at most.
 const MAX_SOURCE: usize = 64 << 20;
-/// Bytes of the contents that are compared together.
+/// Bytes of contents that are compared in one batch, at most.
 pub(crate) const BATCH: usize = 16 << 20;
 
-/// What a change is measured against.
+/// The base states of a change.
 #[derive(Debug)]
 pub(super) struct Bases<'a> {
     pub(super) base: &'a State,
     /// The bases of further references that are pushed at once.
     pub(super) others: &'a [State],
-    /// Further merge bases, where histories cross.
+    /// Further merge bases, for criss-cross merges.
     pub(super) further: Vec<State>,
-    /// The branch that the change goes to.
+    /// The target branch of the change.
     pub(super) tip: Option<&'a Tip>,
     /// The parts of the change.
     pub(super) parts: &'a [Part],
 }
 
 impl Bases<'_> {
-    /// Returns true if the change edits the shared file, and it can be read in every state that the change leads to.
+    /// Returns true if the change edits the shared file, and the file can be read in every resulting state.
     fn is_repaired(&self, reader: &mut Reader<'_>) -> bool {
         let before = bytes_at(reader, self.base).ok();
         let head = |part: &Part| match &part.content {
@@ -61,8 +62,9 @@ impl Bases<'_> {
         self.base.commit().map_or_else(|| "the base".to_owned(), |id| format!("the merge base {}", id.short()))
     }
 
-    /// Returns the error about a shared file of a base that cannot be read. If the change repairs it, notes that no decision of
-    /// the base counts, and returns none: such a change could never pass otherwise. `name`: the base.
+    /// Returns the error about an unreadable shared file in a base. If the change repairs the file, adds a note that
+    /// no decision of the base counts, and returns no entries: otherwise such a change could never pass. `name` is
+    /// the name of the base.
     fn unreadable(&self, name: &str, error: Error, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Result<Entries> {
         let error = at(name, error);
         if error.kind == error::Kind::Usage && self.is_repaired(reader) {
@@ -74,10 +76,11 @@ impl Bases<'_> {
     }
 }
 
-/// Reads the decisions that a review heeds: of the bases in gate mode, else of `state` and of the store in `place`.
+/// Reads the decisions that apply to a review: from the bases in gate mode, else from `state` and from the store in
+/// `place`.
 ///
 /// # Errors
-/// Usage: a file is malformed, with its line; it is not a regular file, or too large.
+/// Usage: a file is malformed (the message has the line), is not a regular file, or is too large.
 pub(super) fn load(
     (repo, authority): (Option<&Repo>, Authority),
     bases: &Bases<'_>,
@@ -110,14 +113,14 @@ pub(super) fn load(
     Ok(joined(own, shared))
 }
 
-/// Returns the entries that count in gate mode. One without a digest is bound to no content: it would dismiss the same finding
-/// of every later change.
+/// Returns the entries that count in gate mode. An entry without a digest is not bound to content, so it would
+/// dismiss the same finding in every later change.
 fn bound(mut entries: Vec<Entry>) -> Entries {
     entries.retain(|entry| entry.digest.is_some());
     Entries::new(entries)
 }
 
-/// Requires that the further merge bases and the tip have the decisions of the merge base too.
+/// Keeps only the decisions that the further merge bases and the tip have too.
 fn agreed(
     mut all: Entries,
     repo: &Repo,
@@ -148,8 +151,8 @@ fn agreed(
     Ok(all)
 }
 
-/// Joins a person's own decisions and the shared ones. Of two of the same day, the person's own holds: a decision that is
-/// not shared takes back one that is.
+/// Merges a person's own decisions with the shared ones. Of two decisions of the same day, the person's own wins, so
+/// that a person can withdraw a shared decision locally.
 pub(crate) fn joined(own: Vec<Entry>, shared: Vec<Entry>) -> Entries {
     Entries::new(own.into_iter().chain(shared))
 }
@@ -157,7 +160,7 @@ pub(crate) fn joined(own: Vec<Entry>, shared: Vec<Entry>) -> Entries {
 /// Reads the shared file of a state.
 ///
 /// # Errors
-/// Usage: it is malformed or too large.
+/// Usage: the file is malformed or too large.
 pub(crate) fn shared(reader: &mut Reader<'_>, state: &State) -> Result<Vec<Entry>> {
     Ok(bytes_at(reader, state)?.map(|bytes| read(SHARED, &bytes)).transpose()?.unwrap_or_default())
 }
@@ -168,7 +171,7 @@ fn bytes_at(reader: &mut Reader<'_>, state: &State) -> Result<Option<Vec<u8>>> {
         (State::Worktree, error::Kind::Incomplete) => {
             Error::usage(format!("{SHARED} cannot be read: {}", e.on_one_line()))
         }
-        // An object that the clone lacks makes the review incomplete.
+        // An object that is missing from the clone makes the review incomplete.
         _ => e,
     };
     let node = reader.node(state, &path).map_err(unreadable).map_err(|e| e.hint(format!("ls -ld {SHARED}")))?;
@@ -190,7 +193,7 @@ fn bytes_at(reader: &mut Reader<'_>, state: &State) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Makes the error about something in the place of the shared file or of its folder, in a state.
+/// Returns the error about an entry in a state that is not a regular shared file, or not a folder for it.
 fn unfit(state: &State, path: &str, what: &str) -> Error {
     let (whose, hint) = match state {
         State::Commit { commit, .. } => {
@@ -203,7 +206,7 @@ fn unfit(state: &State, path: &str, what: &str) -> Error {
     Error::usage(format!("{path} {what}{whose}; decisions are only read from a regular file")).hint(hint)
 }
 
-/// Reads a person's own decisions. A file that git tracks came with a commit and does not count.
+/// Reads a person's own decisions. A file that git tracks came with a commit, so it does not count.
 pub(crate) fn own(reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<Entry>> {
     stored(OWN, reader, place, notes)
 }
@@ -248,15 +251,15 @@ fn own_bytes(path: &Path, shown: &str) -> Result<Option<Vec<u8>>> {
 /// Parses the entries of a file of decisions.
 ///
 /// # Errors
-/// Usage, with the line of the first problem. Nothing of the file counts.
+/// Usage, with the line of the first problem. No entry of the file counts then.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Vec<Entry>> {
     Ok(sheet(name, bytes)?.entries)
 }
 
-/// Parses a file of decisions, to write it again.
+/// Parses a file of decisions in a form that can be written back.
 ///
 /// # Errors
-/// As [`read`].
+/// Same as [`read`].
 pub(crate) fn sheet(name: &str, bytes: &[u8]) -> Result<Sheet> {
     let fail = |Problem { line, message }: Problem| {
         let place = line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"));
@@ -268,7 +271,7 @@ pub(crate) fn sheet(name: &str, bytes: &[u8]) -> Result<Sheet> {
     Sheet::parse(text).map_err(fail)
 }
 
-/// Returns the state under review of each part, by the commit that its findings belong to.
+/// Returns the reviewed state of each part, with the commit of its findings.
 pub(super) fn states(repo: Option<&Repo>, parts: &[Part]) -> Vec<(Option<ObjectId>, State)> {
     let state = |part: &Part| match &part.content {
         Content::Change(change) => Some(change.head.clone()),
@@ -278,7 +281,7 @@ pub(super) fn states(repo: Option<&Repo>, parts: &[Part]) -> Vec<(Option<ObjectI
     parts.iter().filter_map(|part| Some((part.commit, state(part)?))).collect()
 }
 
-/// Marks the findings about which a decision holds, and that have none yet. `states`: see [`states`].
+/// Marks the findings that a decision dismisses, unless they are marked already. `states`: see [`states`].
 pub(super) fn mark(
     entries: &Entries,
     findings: &mut [Finding],
@@ -297,7 +300,7 @@ pub(super) fn mark(
         let content = match finding.file() {
             Some(path) => match texts.content(finding.commit, path, finding.lines()) {
                 Some(content) => Some(content),
-                // What cannot be compared is not dismissed.
+                // A finding whose content cannot be compared is not dismissed.
                 None => continue,
             },
             None => None,
@@ -310,7 +313,7 @@ pub(super) fn mark(
     batch.mark(entries, findings, today);
 }
 
-/// Findings whose contents are compared together, because each comparison takes milliseconds: they run on all cores.
+/// Findings whose contents are compared in one batch. A comparison takes milliseconds, so the batch uses all cores.
 #[derive(Default)]
 struct FindingBatch {
     all: Vec<(usize, Option<Bound>)>,
@@ -343,7 +346,7 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// Returns the content of a finding as it is in the state under review: its lines, or the whole file.
+    /// Returns the content of a finding in the reviewed state: its lines, or the whole file.
     fn content(&mut self, commit: Option<ObjectId>, path: &RepoPath, span: Option<LineSpan>) -> Option<Bound> {
         let Some(span) = span else {
             let mut states = self.states.iter().filter(|(of, _)| *of == commit);
@@ -359,8 +362,8 @@ impl Texts<'_> {
     }
 }
 
-/// Returns true if the worktree lacks the lines of a finding with a replacement, and has another commit checked out than
-/// the one that was reviewed.
+/// Returns true if the worktree lacks the lines of a finding with a replacement, and its HEAD is not the reviewed
+/// commit.
 pub(super) fn is_elsewhere(
     repo: Option<&Repo>,
     (place, head): (Option<&Place>, Option<&str>),
@@ -378,8 +381,8 @@ pub(super) fn is_elsewhere(
     })
 }
 
-/// Returns what a decision on a finding is bound to in a state: the lines of the finding, or its whole file. `None`: it
-/// cannot be read, or the finding is about the whole change.
+/// Returns the content that binds a decision on a finding in a state: the lines of the finding, or its whole file.
+/// `None` if the content cannot be read, or if the finding is about the whole change.
 pub(crate) fn content(reader: &mut Reader<'_>, state: &State, finding: &Finding) -> Option<Bound> {
     let path = finding.file()?;
     match finding.lines() {
@@ -388,12 +391,12 @@ pub(crate) fn content(reader: &mut Reader<'_>, state: &State, finding: &Finding)
     }
 }
 
-/// Returns the bytes of a file in a state, and none for a file that it does not have; `None` if it cannot be read.
+/// Returns the bytes of a file in a state; empty if the file does not exist, `None` if it cannot be read.
 fn file_at(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<Vec<u8>> {
     reader.read(state, path, MAX_SOURCE).ok().map(Option::unwrap_or_default)
 }
 
-/// Returns the text of a file in a state; `None` if it has none.
+/// Returns the text of a file in a state; `None` if it does not exist or is not text.
 fn text_at(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<Vec<u8>> {
     let bytes = reader.read(state, path, MAX_SOURCE).ok().flatten()?;
     text_of(path, bytes)
@@ -403,7 +406,7 @@ fn whole(text: Vec<u8>) -> Bound {
     Bound { text, occurrence: Occurrence::ONLY }
 }
 
-/// Returns lines of a text, both ends included; `None` if it has fewer.
+/// Returns the lines of a span, both ends included; `None` if the text has fewer lines.
 fn lines(text: &[u8], span: LineSpan) -> Option<Bound> {
     let (first, last) = (span.first.get() as usize - 1, span.last.get() as usize);
     let all: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();

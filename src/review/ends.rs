@@ -1,4 +1,4 @@
-//! A change by its two ends: found here or fetched, and connected.
+//! Resolves a change from its base and head: finds or fetches both, and connects their histories.
 
 use super::governing::team;
 use super::source::Resolved;
@@ -11,11 +11,11 @@ use crate::git::{Branch, Fetched, Repo};
 use crate::request::{Checkout, End, Ends, Fetch, Fetching, ReviewRequest};
 use crate::stop::Stop;
 
-/// Finds both ends of a change, and what lies between them.
+/// Resolves both ends of a change and the commits between them.
 ///
 /// # Errors
-/// Usage: an end that nobody names or that is not here, and nothing between them where that is not what somebody said.
-/// Incomplete: what cannot be fetched; a base that is gone and for which nothing stands in.
+/// Usage: an end is unknown or not in the clone, or there are no commits between the ends and the request does not
+/// allow that. Incomplete: an end cannot be fetched, or the base is gone and has no substitute.
 pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &Stop) -> Result<Resolved> {
     let mut search = Search { ends, request, env, stop, repo: Repo::open(&request.dir, env)?, fetched: None };
     let head = search.head()?;
@@ -66,7 +66,7 @@ impl Search<'_> {
         self.find(end)?.ok_or_else(|| self.missing("the head", end))
     }
 
-    /// Returns the base, or what stands in for it; `None`: everything is new.
+    /// Returns the base or its substitute; `None` if everything is new.
     fn base(&mut self) -> Result<Option<ObjectId>> {
         if self.ends.base == End::Nothing {
             return Ok(None);
@@ -75,7 +75,8 @@ impl Search<'_> {
             return Ok(Some(id));
         }
         let missing = self.missing("the base", &self.ends.base);
-        // What is not in a shallow clone may well be there. An abbreviated id names the same commit.
+        // A commit that is missing from a shallow clone may still exist. An abbreviated ID names the same commit in
+        // full.
         let is_gone = self.fetched.is_some() || !self.repo.is_shallow();
         match self.ends.instead.as_ref().filter(|end| is_gone || matches!(end, End::Short { .. })) {
             Some(instead) => self.find(instead)?.map(Some).ok_or(missing),
@@ -83,9 +84,9 @@ impl Search<'_> {
         }
     }
 
-    /// Finds an end here or, where that is wanted, at the remote.
+    /// Finds an end in the clone or, if the request allows it, at the remote.
     fn find(&mut self, end: &End) -> Result<Option<ObjectId>> {
-        // What a clone says of the remote's branch is as old as the clone, or an earlier job's doing.
+        // A remote-tracking branch may be stale, or an earlier job may have written it.
         let ask_first = matches!(end, End::Branch(_)) && self.ends.fetching == Fetching::Missing;
         if let End::Rev(rev) = end
             && self.ends.fetching == Fetching::Missing
@@ -106,7 +107,7 @@ impl Search<'_> {
                 let own = rev.strip_prefix(&format!("refs/remotes/{}/", self.ends.remote));
                 (own.map_or_else(|| rev.clone(), |name| format!("refs/heads/{name}")), Vec::new())
             }
-            // Only a clone knows what a suffix leads to.
+            // Only the clone can resolve a suffix such as `~2`.
             End::Rev(rev) => return self.repo.resolve(rev).map(Some),
             End::Nothing => return Ok(None),
         };
@@ -117,7 +118,7 @@ impl Search<'_> {
         for name in names {
             let Some(tip) = fetched.also(&name)? else { continue };
             match end {
-                // The reference may have moved on, and have it all the same.
+                // The reference may have moved on and still contain the commit.
                 End::Id { id, .. } => {
                     let repo = fetched.open()?;
                     if let Some(id) = ObjectId::from_hex(id).filter(|id| repo.has(*id)) {
@@ -130,10 +131,11 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Finds what a person means by a short name, where the remote can be asked.
+    /// Resolves a short name that a user typed, where the remote can be asked.
     ///
-    /// What begins with the remote's name is a branch of it, and never the tag of that name which somebody pushed.
-    /// Elsewhere a tag has to be the only one to have the name, there as well as here.
+    /// A name with the remote's prefix is a branch of the remote, never a tag that another person pushed under that
+    /// name. Without the prefix, a tag must be the only reference with this name, both in the clone and at the
+    /// remote.
     fn typed(&mut self, rev: &str) -> Result<Option<ObjectId>> {
         let places = self.repo.places(rev)?;
         let is_ambiguous = names::is_ambiguous(&places);
@@ -150,7 +152,7 @@ impl Search<'_> {
         let name = own.unwrap_or(rev);
         let (branch, tag) = (format!("refs/heads/{name}"), format!("refs/tags/{name}"));
         let remote = self.ends.remote.clone();
-        // Whoever means the tag that is here need not ask.
+        // A user who means the local tag can name it in full, which needs no access to the remote.
         let in_full = |e: Error| match is_tag {
             true => with_hint_first(e, &format!("name it in full: {flag}refs/tags/{rev}")),
             false => e,
@@ -161,7 +163,7 @@ impl Search<'_> {
             return Err(names::ambiguous(rev, &places, flag));
         }
         let other = match (own, here) {
-            // The branch, and nothing but it.
+            // Only the branch can be meant.
             (Some(_), _) if there.is_some() => return Ok(there),
             (Some(_), Some(_)) => {
                 let error = Error::usage(format!("{rev} is a tag, and no branch of {remote}"));
@@ -179,7 +181,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns what goes before a revision that somebody typed.
+    /// Returns the option that precedes the revision on the command line, for hints.
     fn flag(&self, rev: &str) -> &'static str {
         match &self.ends.base {
             End::Rev(base) if base == rev => "--base ",
@@ -187,7 +189,7 @@ impl Search<'_> {
         }
     }
 
-    /// Finds the one commit whose id begins so in what a reference of the remote has.
+    /// Finds the only commit that starts with an abbreviated ID in the history of a reference of the remote.
     fn fetch_short(&mut self, id: &str, under: &str) -> Result<Option<ObjectId>> {
         let Some(fetched) = self.remote()? else { return Ok(None) };
         match fetched.also(under)? {
@@ -221,7 +223,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns what is fetched from, where anything may be.
+    /// Returns the fetched repository, if fetching is allowed.
     fn remote(&mut self) -> Result<Option<&mut Fetched>> {
         if self.ends.fetching == Fetching::Never {
             return Ok(None);
@@ -234,7 +236,7 @@ impl Search<'_> {
         Ok(self.fetched.as_mut())
     }
 
-    /// Sees that the history between the ends is here.
+    /// Fetches history until the two ends are connected.
     fn connect(&mut self, head: ObjectId, base: ObjectId) -> Result<()> {
         if self.view()?.is_connected(head, base)? {
             return Ok(());
@@ -245,7 +247,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Sees that all of the history is here.
+    /// Fetches history to its beginning.
     fn reach_the_beginning(&mut self, head: ObjectId) -> Result<()> {
         if self.repo.is_shallow()
             && let Some(fetched) = self.remote()?
@@ -255,7 +257,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the repository with all that was fetched.
+    /// Returns the repository with all fetched objects.
     fn view(&self) -> Result<Repo> {
         match &self.fetched {
             Some(fetched) => fetched.open(),
@@ -282,7 +284,7 @@ impl Search<'_> {
         Ok(branch)
     }
 
-    /// Fetches what a partial clone lacks of the change.
+    /// Fetches the objects of the change that a partial clone lacks.
     fn complete(&mut self, head: ObjectId, base: Option<ObjectId>) -> Result<()> {
         if self.ends.fetching == Fetching::Never || !self.repo.is_partial() {
             return Ok(());
@@ -290,7 +292,7 @@ impl Search<'_> {
         let lacking = self.view()?.lacking(head, base)?;
         self.objects(&lacking)?;
         let Some(base) = base else { return Ok(()) };
-        // Where the policies are, that are here now, name the team's rules.
+        // The policies are in the clone now. They name the folders of team rules, whose files may be missing.
         let repo = self.view()?;
         let mut lacking = Vec::new();
         for commit in repo.merge_base(head, base)?.into_iter().chain([base]) {
@@ -324,7 +326,7 @@ impl Search<'_> {
             true => {
                 let text = format!("{label}: {what}, {name}, is neither here nor at {}", self.ends.remote);
                 match end {
-                    // A mistake of whoever typed it.
+                    // The user typed the revision, so this is a usage error.
                     End::Rev(_) => Error::usage(text).hint("list the references of the remote: git ls-remote"),
                     _ => Error::incomplete(text).hint_person("claude-reviewer review branch HEAD --base REV"),
                 }
@@ -341,7 +343,7 @@ fn with_hint_first(mut error: Error, hint: &str) -> Error {
     error
 }
 
-/// Says where what is reviewed and what is checked out differ.
+/// Notes the differences between the reviewed state and the checked-out one.
 fn notes(repo: &Repo, ends: &Ends, head: ObjectId, fetched: bool) -> Result<Vec<Note>> {
     let mut notes = Vec::new();
     let out = repo.head()?;
@@ -349,7 +351,7 @@ fn notes(repo: &Repo, ends: &Ends, head: ObjectId, fetched: bool) -> Result<Vec<
         notes.push(Note::general("git", format!("missing objects were fetched from {}", ends.remote)));
     }
     let Some(out) = out else { return Ok(notes) };
-    // Reachable, so that the worktree has what it brings.
+    // HEAD must reach the reviewed head, so that the worktree contains its commits.
     let has_head = out == head || repo.has(out) && repo.merge_base(out, head).is_ok_and(|b| b == Some(head));
     if ends.checkout == Checkout::Foreign && has_head && repo.worktree().is_some() {
         let text = "the worktree has the files of the change, in a job that has rights of its own: nothing of it is run \

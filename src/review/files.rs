@@ -1,4 +1,4 @@
-//! What `--files` selects, and which of its patterns did.
+//! The file filter of `--files`, and which of its patterns matched.
 
 use super::source::{Content, Part};
 use crate::diff::{Entry, RepoPath};
@@ -9,24 +9,24 @@ use crate::rules::{RuleSet, Scope};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Files of a tree that are looked at for a pattern.
+/// Files of a tree that are matched against the patterns, at most.
 const MOST: usize = 1_000_000;
 
-/// Patterns as in policy, but relative to the folder they were given in, as a shell would expand them.
+/// The patterns of a file filter, in the syntax of the policy, relative to the folder in which they were given.
 #[derive(Debug)]
 pub(crate) struct Files {
     globs: Globs,
-    /// What errors call the patterns: `--files`.
+    /// Name of the option in errors: `--files`.
     name: &'static str,
-    /// As given, and whether it selected something.
+    /// The patterns as given, and whether each one matched.
     patterns: Vec<(String, AtomicBool)>,
 }
 
 impl Files {
-    /// Compiles the patterns. `dir` is the folder they were given in, `top` the worktree's.
+    /// Compiles the patterns. `dir` is the folder that they are relative to, `top` the one of the worktree.
     ///
     /// # Errors
-    /// Usage: a pattern that is none. Its secrets are masked.
+    /// Usage: a pattern is invalid. Secrets in it are masked.
     pub(crate) fn new(
         (name, patterns): (&'static str, &[String]),
         dir: &Path,
@@ -55,8 +55,8 @@ impl Files {
         !matching.is_empty()
     }
 
-    /// Refuses patterns that match neither a path of the change nor a tracked one: a misspelled pattern
-    /// must not pass for a part of the repository in which nothing changed. Each pattern is judged.
+    /// Rejects patterns that match neither a path of the change nor a tracked one: a misspelled pattern must not look
+    /// like a part of the repository without changes. Each pattern is checked on its own.
     ///
     /// # Errors
     /// Usage: such a pattern, with its secrets masked. Incomplete: a tree cannot be read.
@@ -87,7 +87,8 @@ impl Files {
         Err(error.hint("patterns are relative to the current folder; `git ls-files` lists the tracked files"))
     }
 
-    /// Returns the same patterns with no match noted: what is only tracked is not part of the change.
+    /// Returns the same patterns with the matches reset: a match of a tracked file outside the change must not count
+    /// as a match in the change.
     fn probe(&self) -> Self {
         let fresh = |(pattern, _): &(String, AtomicBool)| (pattern.clone(), AtomicBool::new(false));
         Self { globs: self.globs.clone(), name: self.name, patterns: self.patterns.iter().map(fresh).collect() }
@@ -112,7 +113,7 @@ impl Files {
         }
     }
 
-    /// Tries the patterns on the trees of the change, and where it names none on the index.
+    /// Matches the patterns against the trees of the change, or against the index if the change has none.
     fn match_tracked(&self, repo: &Repo, parts: &[Part]) -> Result<()> {
         let mut reader = repo.reader();
         let mut states = Vec::new();
@@ -122,7 +123,8 @@ impl Files {
                 Content::Commit(id) => {
                     let change = reader.alone(*id)?;
                     self.match_entries(&change);
-                    // The commits inside of a branch are searched for secrets; its own trees are those of its ends.
+                    // The commits inside a branch are searched only for secrets. The trees of the branch are those of
+                    // its two ends.
                     if part.scope == Scope::All {
                         states.extend([change.head, change.base]);
                     }
@@ -143,35 +145,36 @@ impl Files {
                 self.select(path);
             });
             for path in self.literal() {
-                // Links and submodules are not among the files.
+                // The list of files has no links or submodules.
                 if reader.has_entry(&state, &path)? {
                     self.select(&path);
                 }
             }
             if more {
-                // The patterns may match what is not listed.
+                // The list is truncated, and the patterns may match files past its end.
                 self.patterns.iter().for_each(|(_, hit)| hit.store(true, Ordering::Relaxed));
             }
         }
         Ok(())
     }
 
-    /// Returns the unmatched patterns that name one path.
+    /// Returns the unmatched patterns that are plain paths.
     fn literal(&self) -> Vec<RepoPath> {
         let plain = |p: &&str| !p.contains(['*', '?', '[', '{', '\\', '!']);
         let path = |p: &str| RepoPath::from(p.trim_start_matches("./").trim_matches('/'));
         self.unmatched().filter(plain).map(path).collect()
     }
 
-    /// Returns the patterns that selected nothing.
+    /// Returns the patterns without a match.
     pub(super) fn unmatched(&self) -> impl Iterator<Item = &str> {
         self.patterns.iter().filter(|(_, hit)| !hit.load(Ordering::Relaxed)).map(|(p, _)| p.as_str())
     }
 }
 
-/// Rewrites a pattern of the folder `folder` (from the top) as one of the top.
+/// Rewrites a pattern that is relative to `folder` as a pattern relative to the top.
 ///
-/// A name that exists there is that file or folder. Else a pattern without `/` means any depth below.
+/// The name of an existing file or folder matches exactly that. Any other pattern without `/` matches at any depth
+/// below the folder.
 fn from_top(pattern: &str, dir: &Path, folder: &Path) -> String {
     let named = dir.join(pattern).symlink_metadata().is_ok();
     let mut parts: Vec<String> = folder.iter().map(|p| escape(&p.to_string_lossy())).collect();
@@ -195,7 +198,7 @@ fn from_top(pattern: &str, dir: &Path, folder: &Path) -> String {
     if parts.is_empty() { "**".to_owned() } else { format!("/{}", parts.join("/")) }
 }
 
-/// Takes the meaning of pattern signs away.
+/// Escapes the special characters of patterns.
 fn escape(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {

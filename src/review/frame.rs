@@ -6,18 +6,18 @@ use crate::rules::RuleSet;
 
 /// Lines shown before and after a finding.
 const AROUND: u32 = 1;
-/// Lines of a finding that are shown at most.
+/// Lines of a finding that are shown, at most.
 const FRAME_LINES: u32 = 8;
-/// Bytes of a line that are kept for the frame.
+/// Bytes of a line that the frame keeps, at most.
 const FRAME_BYTES: usize = 1_000;
 
-/// Cuts frames out of one changed file. The first one searches the file for secrets; each further one takes a time
-/// that does not depend on the size of the file.
+/// Extracts frames from one changed file. The first frame searches the file for secrets. The cost of each further one
+/// does not depend on the size of the file.
 #[derive(Debug)]
 pub(super) struct Frames<'a> {
     text: &'a TextChange,
     rules: &'a RuleSet,
-    /// The lines of the last frame: many findings can stand in one line, and the end of a long line is far away.
+    /// The lines of the last frame. Many findings can be in one line, and finding the end of a long line is slow.
     last: Vec<(LineNo, &'a [u8])>,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Frames<'a> {
         Self { text, rules, last: Vec::new() }
     }
 
-    /// Returns the lines around a finding; `None` where the change does not show its first line.
+    /// Returns the lines around a finding; `None` if the change does not contain its first line.
     pub(super) fn around(&mut self, span: LineSpan) -> Option<Frame> {
         let at = self.text.hunks.partition_point(|h| end(h) <= span.first.get());
         let hunk = self.text.hunks.get(at).filter(|h| h.new.start <= span.first.get())?;
@@ -48,7 +48,7 @@ impl<'a> Frames<'a> {
         known.map_or_else(|| self.text.new.line(n), |(_, line)| Some(*line))
     }
 
-    /// Returns the part of a line around a column, with its secrets hidden.
+    /// Returns the part of a line around a column, with its secrets masked.
     fn line(&self, whole: &[u8], at: usize, added: bool) -> FrameLine {
         let start = if whole.len() <= FRAME_BYTES { 0 } else { at.saturating_sub(FRAME_BYTES / 4).min(whole.len()) };
         let part = &whole[start..whole.len().min(start + FRAME_BYTES)];
@@ -57,7 +57,7 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// Returns the number of the line after a hunk's last one.
+/// Returns the number of the line after a hunk.
 fn end(hunk: &Hunk) -> u32 {
     hunk.new.start.saturating_add(hunk.new.count)
 }

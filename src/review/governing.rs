@@ -1,4 +1,4 @@
-//! Whose policy rules, and what the change does to it.
+//! Selects the policy of a review, and reports how the change weakens it.
 
 pub(super) mod team;
 mod tip;
@@ -16,23 +16,24 @@ use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Scope};
 use tip::Tip;
 
-/// The policy that rules a review, and the team's rules that go with it.
+/// The policy of a review, with its team rules.
 #[derive(Debug)]
 pub(super) struct Governing {
     pub(super) policy: Policy,
     pub(super) info: PolicyInfo,
-    /// Name and content of each file.
+    /// Name and content of each rule file.
     pub(super) team_rules: Vec<(String, String)>,
-    /// Whose documents speak for the team; `None` outside a repository.
+    /// The state whose documents speak for the team; `None` outside a repository.
     pub(super) state: Option<State>,
 }
 
-/// Loads the policy that has the say: the worktree's, HEAD's or the merge base's, or that of the branch's tip where it
-/// is stricter; or the one that was named.
+/// Loads the policy that applies: the one of the worktree, of HEAD or of the merge base; the one at the tip of the
+/// target branch if that is stricter; or the file that the user named.
 ///
 /// # Errors
 ///
-/// Usage: a malformed policy, at the tip too, or, in gate mode, references that are pushed together from under different ones.
+/// Usage: a policy is malformed, at the tip too, or, in gate mode, references that are pushed together have bases
+/// with different policies.
 pub(super) fn load(
     request: &ReviewRequest,
     env: &Env,
@@ -43,7 +44,7 @@ pub(super) fn load(
     let user = File::user(env)?;
     let mut state = match (repo, request.authority) {
         (None, _) => None,
-        // A bare repository has no worktree to speak of.
+        // A bare repository has no worktree.
         (Some(repo), Authority::Worktree) if repo.worktree().is_some() => Some(State::Worktree),
         (Some(repo), Authority::Worktree | Authority::Head) => repo.head()?.map(|id| repo.state_of(id)).transpose()?,
         (Some(_), Authority::Base) => Some(base.clone()),
@@ -90,7 +91,8 @@ pub(super) fn load(
     if let Some(tip) = &tip
         && let Some(now) = tip.signers()
     {
-        // The merge base's may be long out of date, and who is new at the tip was not there when it was read.
+        // A signer must be on both lists: the one at the merge base may be out of date, and a signer who is new at the
+        // tip was not accepted where the change branched off.
         let before = policy::load(&before).map(|l| l.policy.receipt.signers).unwrap_or_default();
         policy.receipt.signers = before.iter().filter(|line| now.contains(line)).cloned().collect();
         let gone = before.len() - policy.receipt.signers.len();
@@ -115,7 +117,7 @@ pub(super) fn load(
     Ok(Governing { policy, info, team_rules, state })
 }
 
-/// Says of which commit an error is.
+/// Adds the name of the commit to an error.
 pub(super) fn at(name: &str, mut error: Error) -> Error {
     error.message = format!("at {name}: {}", error.message);
     if error.kind == Kind::Incomplete {
@@ -124,7 +126,7 @@ pub(super) fn at(name: &str, mut error: Error) -> Error {
     error
 }
 
-/// Loads the policy of the worktree or of HEAD, without the team's rules and without what it says beside.
+/// Loads the policy of the worktree or of HEAD, without team rules and notes.
 pub(super) fn policy_alone(request: &ReviewRequest, env: &Env, repo: &Repo) -> Result<Policy> {
     let user = File::user(env)?;
     let state = match request.authority {
@@ -155,7 +157,7 @@ fn project_file(
     let path = RepoPath::from(policy::FILE_NAME);
     let Some(bytes) = reader.read(state, &path, policy::MAX_BYTES)? else {
         return match reader.mode(state, &path)? {
-            // No policy at all would be a weaker one than was meant.
+            // Using no policy instead would be weaker than the intended one.
             Some(FileMode::Symlink) => Err(Project::linked(policy::FILE_NAME)),
             _ => Ok(None),
         };
@@ -166,12 +168,12 @@ fn project_file(
     }))
 }
 
-/// The most notes on what models are told from a change on, of each kind.
+/// Notes of each kind about new instructions to models, at most.
 pub(super) const MOST_TOLD: usize = 20;
-/// The most characters of one of them.
+/// Characters of one such note, at most.
 const MOST_WORDS: usize = 400;
 
-/// Reports what a change does to the policy and the team's rules that will be used once it is merged.
+/// Reports how a change weakens the policy and the team rules once it is merged.
 pub(super) fn weakened(repo: &Repo, parts: &[Part], (rules, authority): (&RuleSet, Authority), out: &mut Scanned) {
     let mut reader = repo.reader();
     let path = RepoPath::from(policy::FILE_NAME);
@@ -184,7 +186,7 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], (rules, authority): (&RuleSe
             Content::Change(change) if touches(change, policy::FILE_NAME) => {
                 Some((change.base.clone(), change.head.clone()))
             }
-            // The scan has said already what cannot be read.
+            // The scan has already reported what cannot be read.
             Content::Commit(id) => reader.touched(*id, &path).ok().flatten(),
             Content::Change(_) | Content::Given(_) => None,
         };
@@ -204,7 +206,7 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], (rules, authority): (&RuleSe
                 let severity = |id: &str| rules.severity(id);
                 let mut all = policy::weakened(before.as_deref(), after.as_deref(), severity);
                 if before.is_none() {
-                    // A project that takes up its first policy: at the desk that is the developer's own word.
+                    // The first policy of a project. In a local review it is the developer's own choice.
                     all = if rules.trusts_the_change() { Vec::new() } else { first_policy(&all) };
                 }
                 let first = out.findings.len();
@@ -228,7 +230,8 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// Puts what a first policy loosens against the defaults into one: there is one thing to agree to.
+/// Merges everything that a first policy loosens against the defaults into one weakening, because a person accepts it
+/// as a whole.
 fn first_policy(all: &[Weakening]) -> Vec<Weakening> {
     let texts: Vec<&str> = all.iter().map(|w| w.text.as_str()).collect();
     let line = all.iter().find_map(|w| w.line);
@@ -236,8 +239,8 @@ fn first_policy(all: &[Weakening]) -> Vec<Weakening> {
     if all.is_empty() { Vec::new() } else { vec![Weakening { key: String::new(), line, text }] }
 }
 
-/// Reports what a change lets through by the shared file of dispositions, once it is merged: one finding for the file. At the
-/// desk it is the developer's own word.
+/// Reports what a change to the shared file of dispositions would dismiss once it is merged: one finding for the
+/// file. In a local review it is the developer's own choice.
 fn dispositions(part: &Part, authority: Authority, reader: &mut Reader<'_>, rules: &RuleSet, out: &mut Scanned) {
     if authority == Authority::Worktree {
         return;
@@ -249,7 +252,7 @@ fn dispositions(part: &Part, authority: Authority, reader: &mut Reader<'_>, rule
         Content::Change(_) | Content::Given(_) => None,
     };
     let Some((base, head)) = ends else { return };
-    // What cannot be read at the base lets nothing through; the review has failed already where that matters.
+    // A file that cannot be read at the base dismisses nothing. Where that matters, the review has already failed.
     let before = decided::shared(reader, &base).unwrap_or_default();
     let text = match decided::shared(reader, &head) {
         Ok(after) => disposition::weaker(&before, &after),
@@ -264,8 +267,8 @@ fn dispositions(part: &Part, authority: Authority, reader: &mut Reader<'_>, rule
     }
 }
 
-/// Returns true if a change touches the shared file of dispositions, something below a folder in its place, or something in
-/// the place of its folder.
+/// Returns true if a change touches the shared file of dispositions, a path below a folder of the same name, or an
+/// entry in place of its folder.
 fn is_about_dispositions(change: &Change) -> bool {
     let is_below =
         |p: &RepoPath| p.as_bytes().strip_prefix(SHARED.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"));

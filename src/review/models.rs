@@ -1,4 +1,4 @@
-//! Asks models, and runs the project's tests, while the rules look.
+//! Asks models, and runs the project's tests, while the rules scan the change.
 
 use super::frame::Frames;
 use super::source::{Content, Part};
@@ -30,43 +30,43 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// Bytes that the files which models are shown may take; what is beyond is named and not sent.
+/// Bytes of the files that models see, at most. Files past the limit are listed as not sent.
 const MOST: usize = 256 << 20;
-/// Bytes that a shown line takes besides its text.
+/// Bytes of a shown line in addition to its text.
 const LINE: usize = 96;
-/// How long the project's own tests may take.
+/// Time limit for the project's own tests.
 const TESTS: Duration = Duration::from_secs(30 * 60);
-/// Findings of the rules that are told while a model still looks.
+/// Findings of the rules that are printed while a model still works, at most.
 const SO_FAR: usize = 20;
 
-/// What it takes to ask.
+/// The inputs of a model review.
 pub(super) struct Asking<'a> {
     pub(super) request: &'a ReviewRequest,
     pub(super) world: &'a World<'a>,
     pub(super) governing: &'a governing::Governing,
     pub(super) floor: &'a Floor<'a>,
-    /// Names; empty: nobody.
+    /// Names of the backends; may be empty.
     pub(super) backends: &'a [String],
-    /// What the change is measured against.
+    /// The base of the change.
     pub(super) base: &'a State,
     /// The symbols of the files that were parsed in this run.
     pub(super) symbols: Arc<symbols::Cache>,
 }
 
-/// What came of it.
+/// The results of a model review.
 pub(super) struct Asked {
     pub(super) claims: Sealed,
-    /// What texts beside the change hold that is aimed at the reviewer.
+    /// Findings about instructions to the reviewer in texts other than the change.
     pub(super) beside: Vec<Finding>,
     pub(super) coverage: Coverage,
     pub(super) notes: Vec<Note>,
     pub(super) models: Models,
     pub(super) tests: Option<TestResults>,
-    /// What the rules reviewed and a model should have reviewed too.
+    /// The part of the change that the rules reviewed and no model did, although it should have.
     pub(super) lost: Lost,
-    /// What models were shown of the worktree.
+    /// Worktree files that models saw.
     pub(super) shown: HashMap<RepoPath, ObjectId>,
-    /// Tickets and pages that models were given.
+    /// Tickets and pages that models saw.
     pub(super) context: Vec<Item>,
 }
 
@@ -86,46 +86,46 @@ impl Default for Asked {
     }
 }
 
-/// What models may be shown of the change.
+/// The parts of the change that models may see.
 #[derive(Default)]
 struct Gathered {
     groups: Vec<Group>,
     skipped: Vec<(RepoPath, Skip)>,
     failed: Vec<(Option<RepoPath>, String)>,
-    /// What is not shown, and which limit kept it.
+    /// Files that are not shown, with the limit that was reached.
     cut: Vec<(RepoPath, String)>,
-    /// Files of `cut` that no group has.
+    /// Files of `cut` that are not in a group.
     unread: Vec<RepoPath>,
     bytes: usize,
-    /// How many of them there may be.
+    /// The limit of `bytes`.
     room: usize,
     deadline: Option<Instant>,
 }
 
 impl Asking<'_> {
-    /// Returns true if there is anything to do beside the rules.
+    /// Returns true if there is work in addition to the rules.
     pub(super) fn is_needed(&self) -> bool {
         !self.floor.parts.is_empty() && (!self.backends.is_empty() || self.test_command().is_some())
     }
 
-    /// Returns true if a model would have anything to see of the change. Nobody is asked; it is not read further than
-    /// to the first file that would be shown.
+    /// Returns true if a model would see any part of the change. Asks no backend, and stops reading at the first file
+    /// that would be shown.
     pub(super) fn is_owed(&self) -> bool {
         self.gather(Instant::now() + self.policy().review.timeout, 0).is_owed()
     }
 
-    /// Lets the rules look on this thread and asks on another.
+    /// Runs the rules on this thread and asks the models on another one.
     pub(super) fn beside_the_rules(&self) -> Result<(Found, Option<Asked>)> {
         let prompts = self.request.debug_prompts.as_deref().map(Prompts::open).transpose()?;
         let (tell, told) = oneshot::channel();
         Ok(std::thread::scope(|s| {
-            // Heard on a thread of their own: the one that asks has stretches in which it only works.
+            // Signals have their own thread, because the asking thread has long stretches without an await.
             let (over, ended) = oneshot::channel::<()>();
             s.spawn(|| hear(self.stop(), ended));
             let asking = s.spawn(|| self.ask(prompts.as_ref(), told));
             let found = self.floor.review();
             self.world.progress.so_far(&so_far(&found.findings));
-            // Nobody listens where the other thread broke off, which it says itself.
+            // The receiver is dropped only if the other thread failed, which it reports itself.
             let _ = tell.send(found.findings.clone());
             let asked = asking.join().unwrap_or_else(|_| {
                 let mut asked = Asked { lost: Lost::Everything, ..Asked::default() };
@@ -137,13 +137,13 @@ impl Asking<'_> {
         }))
     }
 
-    /// Reads the tickets of the change, if a backend is to be asked about something.
+    /// Reads the tickets of the change if a backend will be asked.
     fn tickets(&self) -> tickets::Gathered {
         let is_asked = !self.backends.is_empty() && self.world.script.is_none() && self.has_entries();
         if is_asked && self.is_owed() { super::tickets::gather(self) } else { tickets::Gathered::default() }
     }
 
-    /// Returns true if anything differs, as far as the parts know without a commit being read.
+    /// Returns true if there are changes; does not read commits for that.
     fn has_entries(&self) -> bool {
         self.floor.parts.iter().any(|part| match &part.content {
             Content::Change(change) => !change.entries.is_empty(),
@@ -164,7 +164,7 @@ impl Asking<'_> {
         self.policy().tests.command.as_deref().filter(|_| self.policy().tests.run)
     }
 
-    /// Returns true if the operator wants tests that a model writes to run. Never where a change is gated.
+    /// Returns true if the operator allows tests that a model writes to run. Never in gate mode.
     fn may_run_tests(&self) -> bool {
         let is_gate = self.request.authority == Authority::Base;
         self.policy().tests.reproduce && !is_gate && !self.world.env.is_ci()
@@ -182,10 +182,10 @@ impl Asking<'_> {
             Ok(runtime) => runtime,
             Err(e) => return failed(format!("no model was asked: {e}")),
         };
-        // Blocks by itself: forges and servers are asked on runtimes of their own.
+        // Blocking: the clients of forges and servers start their own runtimes.
         let given = self.tickets();
         let asked = runtime.block_on(self.work(prompts, told, given));
-        // Looking up a name cannot be broken off: dropping the runtime would wait for it, past deadline and Ctrl-C.
+        // A name lookup cannot be cancelled. Dropping the runtime would wait for it, past the deadline and Ctrl-C.
         runtime.shutdown_background();
         asked
     }
@@ -278,7 +278,7 @@ impl Asking<'_> {
         asked
     }
 
-    /// Runs the project's tests. Their output is foreign, and may hold secrets that the tests were given.
+    /// Runs the project's tests. Their output is untrusted, and may contain secrets from their environment.
     async fn test(&self, command: &str) -> TestResults {
         let scan = &self.floor.scan;
         let Some(top) = scan.repo.and_then(Repo::worktree) else {
@@ -295,7 +295,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Counts what each backend finished of what it may be shown.
+    /// Counts how much of the shown files each backend finished.
     fn account(&self, groups: &[Group], unread: &[RepoPath], outcome: &run::Outcome, asked: &mut Asked) {
         let too_long = |f: &Shown| !f.cut.is_empty();
         let mut lost: Vec<(RepoPath, usize)> = unread.iter().map(|path| (path.clone(), 0)).collect();
@@ -319,8 +319,8 @@ impl Asking<'_> {
         asked.lost = Lost::Files(lost);
     }
 
-    /// Reads what may be shown. The rules have said already what cannot be read; it is said again, and dropped as a
-    /// repeat.
+    /// Reads the parts of the change that models may see. Files that cannot be read are reported here again, after
+    /// the rules, and deduplicated later.
     fn gather(&self, deadline: Instant, room: usize) -> Gathered {
         let mut out = Gathered { deadline: Some(deadline), room, ..Gathered::default() };
         let mut reader = self.floor.scan.repo.map(Repo::reader);
@@ -372,7 +372,8 @@ impl Asking<'_> {
             }
             match self.floor.scan.load(change, index, reader) {
                 Ok(file) => {
-                    // The change does not say what of it is generated; nor does a state that cannot be read.
+                    // A given change has no attributes for generated files, and a state that cannot be read has none
+                    // either.
                     let generated = reader.generated(&change.base, file.path()).ok().flatten();
                     self.show(file, generated, &mut group, out);
                 }
@@ -392,7 +393,7 @@ impl Asking<'_> {
         group.related = Related { bare, ..related::find(group, &tree) };
     }
 
-    /// Says why nothing more is read, where that is so.
+    /// Returns the reason to read nothing more, if there is one.
     fn is_enough(&self, out: &Gathered) -> Option<String> {
         if self.stop().signal().is_some() {
             return Some("the review was stopped".to_owned());
@@ -422,7 +423,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Puts together what a model is told besides the change, and looks for orders to it in all of that.
+    /// Builds the context of the prompt, and scans all of it for instructions to the model.
     fn brief(&self, gathered: &Gathered, asked: &mut Asked) -> Brief {
         let (scan, request) = (&self.floor.scan, self.request);
         let rules = scan.rules;
@@ -455,7 +456,7 @@ impl Asking<'_> {
         }
         let top = scan.repo.and_then(Repo::worktree);
         let found = context::documents(&request.brief.documents, &request.dir, top, rules);
-        // Somebody asked for a review against it.
+        // The user asked for a review against these documents, so a missing one makes the review incomplete.
         asked.coverage.failed.extend(found.notes.into_iter().map(|n| (None, n)));
         brief.documents = found.documents;
 
@@ -478,7 +479,7 @@ impl Asking<'_> {
         }
         if let Some(contract) = &request.brief.contract {
             let document = context::contract(contract, rules);
-            // Its lines are not those of the file.
+            // Line numbers in the redacted text are not those of the file.
             look("the contract of the task", None, &document.text);
             brief.documents.push(document);
             brief.criteria = context::criteria(contract, rules);
@@ -500,12 +501,12 @@ impl Asking<'_> {
 }
 
 impl Gathered {
-    /// Returns true if there is something to be seen, or something of which that is not known.
+    /// Returns true if a model has to see a part of the change, or if that is unknown.
     fn is_owed(&self) -> bool {
         !(self.groups.is_empty() && self.cut.is_empty() && self.failed.is_empty())
     }
 
-    /// Notes a file that a limit kept from being read.
+    /// Records a file that was not read because of a limit.
     fn leave_unread(&mut self, path: &RepoPath, why: String) {
         self.unread.push(path.clone());
         self.cut.push((path.clone(), why));
@@ -518,7 +519,7 @@ impl Gathered {
     }
 }
 
-/// Names the files that could not be searched for related code.
+/// Lists the files that could not be searched for related code.
 fn unsearched(groups: &[Group]) -> Option<Note> {
     let unread = groups.iter().map(|g| &g.related.unread).max_by_key(|unread| unread.count)?;
     let (files, count) = (unread.list()?, unread.count);
@@ -527,7 +528,7 @@ fn unsearched(groups: &[Group]) -> Option<Note> {
     Some(Note::general("review", text))
 }
 
-/// Returns what a model is told of the tests.
+/// Returns the summary of the tests for the prompt.
 fn told(tests: &TestResults, rules: &RuleSet) -> String {
     let text = match tests.outcome {
         TestOutcome::Passed | TestOutcome::Failed => format!("{}: {}", tests.outcome.name(), tests.summary),
@@ -536,13 +537,13 @@ fn told(tests: &TestResults, rules: &RuleSet) -> String {
     context::summary(&text, rules)
 }
 
-/// Returns about how many bytes a file takes that is shown: both its sides, and its lines.
+/// Returns the approximate memory of a shown file: both of its sides, and its lines.
 fn size(file: &Shown) -> usize {
     let sides = file.change.text().map_or(0, |t| t.old.size() + t.new.size());
     sides + file.hunks.iter().flat_map(|h| &h.lines).map(|l| l.text.len() + LINE).sum::<usize>()
 }
 
-/// Does something that signals may end.
+/// Runs `work` with a thread that turns signals into a stop.
 pub(crate) fn heard<T: Send>(stop: &Stop, work: impl FnOnce() -> T) -> T {
     std::thread::scope(|s| {
         let (over, ended) = oneshot::channel::<()>();
@@ -553,9 +554,9 @@ pub(crate) fn heard<T: Send>(stop: &Stop, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Ends the run when a signal says so, until the review is over.
+/// Stops the run on a signal, until `over` is closed.
 ///
-/// Where signals cannot be heard, they do what they do without anybody listening: they end the process.
+/// If the handlers cannot be installed, signals keep their default action and end the process.
 pub(super) fn hear(stop: &Stop, over: oneshot::Receiver<()>) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
     runtime.block_on(async {
@@ -573,7 +574,7 @@ pub(super) fn hear(stop: &Stop, over: oneshot::Receiver<()>) {
     });
 }
 
-/// Returns lines about the rules' findings, to show while models are asked.
+/// Returns lines about the findings of the rules, to print while models work.
 fn so_far(findings: &[Finding]) -> Vec<Inert> {
     let counting: Vec<&Finding> = findings.iter().filter(|f| f.counts()).collect();
     let mut lines: Vec<Inert> = counting

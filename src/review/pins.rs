@@ -1,5 +1,5 @@
-//! Finds commits of GitHub Actions that this machine has: in the workflows of the base, and in clones of the actions.
-//! Nothing is asked of the network, and nothing of the change itself is believed.
+//! Finds commits of GitHub Actions on this machine: in the workflows of the base, and in clones of the actions. Uses
+//! no network, and trusts nothing from the change itself.
 
 use super::source::{Content, Part};
 use crate::diff::{FileMode, RepoPath};
@@ -7,11 +7,11 @@ use crate::git::{Reader, Repo, State};
 use crate::rules::{Pins, can_use_actions, unpinned};
 use std::collections::BTreeSet;
 
-/// Files that are read on each side.
+/// Files that are read on each side, at most.
 const MAX_FILES: usize = 200;
-/// Bytes of a file.
+/// Bytes of a file, at most.
 const MAX_BYTES: usize = 1 << 20;
-/// Submodules whose tags are searched.
+/// Submodules whose tags are searched, at most.
 const MAX_SUBMODULES: usize = 50;
 /// Folders of workflows and actions.
 const FOLDERS: [&str; 2] = [".github/workflows", ".github/actions"];
@@ -42,7 +42,7 @@ pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[Part]) -> Pins {
     pins
 }
 
-/// Returns the projects and versions that changed workflows use.
+/// Returns the actions and versions that changed workflows use.
 fn wanted(reader: &mut Reader<'_>, parts: &[Part]) -> BTreeSet<(String, String)> {
     let mut out = BTreeSet::new();
     let changes = parts.iter().filter_map(|part| match &part.content {
@@ -64,13 +64,13 @@ fn workflows(reader: &mut Reader<'_>, base: &State) -> Vec<RepoPath> {
     all
 }
 
-/// Reads a file of a state; `None` if it is not a text that can be read.
+/// Reads a file of a state; `None` if it cannot be read or is not UTF-8.
 fn text(reader: &mut Reader<'_>, state: &State, path: &RepoPath) -> Option<String> {
     String::from_utf8(reader.read(state, path, MAX_BYTES).ok()??).ok()
 }
 
-/// Returns the repositories of projects on this machine, with the projects: the one under review (`None`), and the
-/// submodules that the base has and that are checked out.
+/// Returns the repositories of actions on this machine, with their projects: the reviewed one (`None`), and the
+/// checked-out submodules of the base.
 fn clones(repo: &Repo, reader: &mut Reader<'_>, base: &State) -> Vec<(BTreeSet<String>, Option<Repo>)> {
     let mut out = vec![(projects(repo), None)];
     let Some(modules) = text(reader, base, &RepoPath::from(".gitmodules")) else { return out };
@@ -87,13 +87,13 @@ fn clones(repo: &Repo, reader: &mut Reader<'_>, base: &State) -> Vec<(BTreeSet<S
     out
 }
 
-/// Returns the projects on GitHub that the remotes of a repository lead to, in lower case.
+/// Returns the GitHub projects of a repository's remotes, in lower case.
 fn projects(repo: &Repo) -> BTreeSet<String> {
     let urls = repo.remotes().into_iter().flat_map(|name| repo.remote_urls(&name));
     urls.filter_map(|url| project(&url)).collect()
 }
 
-/// Returns the project of an address on GitHub.
+/// Returns the project of a GitHub address.
 fn project(url: &str) -> Option<String> {
     let lower = url.trim().to_ascii_lowercase();
     let rest = match lower.split_once("://") {

@@ -1,4 +1,4 @@
-//! Where reviews of a repository are stored, and what policy says of that.
+//! The location of a repository's stored reviews, and the policy for it.
 
 use super::governing;
 use crate::env::Env;
@@ -8,19 +8,19 @@ use crate::policy::{HistoryPolicy, Policy};
 use crate::request::{Authority, ReviewRequest, Source};
 use std::path::PathBuf;
 
-/// The place of a store. Nothing of it need exist.
+/// The location of a store, which need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The worktree that is reviewed, or the one that the request names for it.
+    /// The reviewed worktree, or the folder that the request names instead.
     pub top: PathBuf,
     pub history: HistoryPolicy,
-    /// Rounds that a session may have.
+    /// Rounds that a session may have, at most.
     pub max_rounds: u32,
-    /// Who runs the program, as far as the environment tells.
+    /// The user who runs the program, from the environment.
     pub actor: String,
-    /// The commit that is checked out; `None` before the first.
+    /// The checked-out commit; `None` before the first commit.
     pub head: Option<String>,
-    /// The branch that is checked out, such as `main`; `None` if HEAD is detached.
+    /// The checked-out branch, such as `main`; `None` if HEAD is detached.
     pub branch: Option<String>,
     pub remotes: Vec<Remote>,
 }
@@ -34,7 +34,7 @@ pub fn remotes(repo: &Repo) -> Vec<Remote> {
 }
 
 impl Place {
-    /// Names the place of a repository's store; `None` where there is no worktree.
+    /// Returns the location of a repository's store; `None` if it has no worktree.
     pub(super) fn of(repo: &Repo, policy: &Policy, request: &ReviewRequest, env: &Env) -> Option<Self> {
         Some(Self {
             top: request.store_of.as_deref().or(repo.worktree())?.to_owned(),
@@ -53,9 +53,10 @@ impl Place {
     }
 }
 
-/// Finds the place before anything is reviewed, with the policy that rules there.
+/// Finds the location before the review, with the policy that applies there.
 ///
-/// In gate mode, where the base is not known before the source is, HEAD's policy says where stored reviews are.
+/// In gate mode, the base is not known before the source is resolved, so the policy of HEAD names the folder of
+/// stored reviews.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The change as text, for the store: what was reviewed, with its secrets masked.
+//! The reviewed change as text, for the store, with its secrets masked.
 
 use super::source::Part;
 use crate::ai::redact::is_sensitive;
@@ -13,28 +13,28 @@ use sha2::{Digest as _, Sha256};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of one file's patch, and of all of them. What is beyond is named instead.
+/// Bytes of one file's patch, and of all patches together, at most. Files past the limit are only listed.
 const MOST_OF_A_FILE: usize = 4 << 20;
 const MOST: usize = 16 << 20;
 
 /// A change as it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// A unified diff. Lines stay where they are; a masked secret, of a line or of a file's name, is as long as it
-    /// was.
+    /// A unified diff. The positions of lines do not change; a masked secret, in a line or in a file name, keeps its
+    /// length.
     pub text: Vec<u8>,
-    /// Files whose lines are not in it.
+    /// Files whose lines are not in the text.
     pub left_out: Vec<String>,
 }
 
 impl Record {
-    /// Returns the SHA-256 of the text, hexadecimal.
+    /// Returns the SHA-256 of the text in hexadecimal.
     pub fn hash(&self) -> String {
         hex::encode(&Sha256::digest(&self.text))
     }
 
-    /// Reads a record's text back: the files, each with the commit that it belongs to where there are several; `None`:
-    /// it cannot be read.
+    /// Parses the text of a record: the files, each with its commit if there are several. `None` if the text is
+    /// invalid.
     pub fn read(text: &[u8]) -> Option<Vec<(Option<ObjectId>, FileChange)>> {
         let mut out = Vec::new();
         for (commit, text) in parts(text) {
@@ -43,7 +43,7 @@ impl Record {
         Some(out)
     }
 
-    /// Puts the pieces of all threads in the order of the change.
+    /// Sorts the pieces of all threads in the order of the change.
     pub(super) fn of(mut pieces: Vec<Piece>) -> Self {
         pieces.sort_by_key(|p| p.order);
         let mut out = Self::default();
@@ -60,7 +60,7 @@ impl Record {
     }
 }
 
-/// Cuts the text where a commit is named. No line of a hunk begins like that.
+/// Splits the text at its `commit` lines. No line of a hunk starts like that.
 fn parts(text: &[u8]) -> Vec<(Option<ObjectId>, &[u8])> {
     let commit = |line: &[u8]| ObjectId::from_hex(std::str::from_utf8(line.strip_prefix(b"commit ")?).ok()?);
     let mut out: Vec<(Option<ObjectId>, Range<usize>)> = vec![(None, 0..0)];
@@ -80,7 +80,7 @@ fn parts(text: &[u8]) -> Vec<(Option<ObjectId>, &[u8])> {
     out.into_iter().filter(|(_, r)| !r.is_empty()).map(|(c, r)| (c, &text[r])).collect()
 }
 
-/// Which lines of a file a change shows whose text is kept from its record.
+/// The line numbers of a changed file whose text is not in the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// `None`: the file is new.
@@ -89,13 +89,13 @@ pub struct Numbers {
     pub hunks: Vec<Vec<Run>>,
 }
 
-/// Lines of the new side that follow each other.
+/// Consecutive lines of the new side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first one, from 1, and how many.
+    /// Number of the first line, 1-based.
     pub new: u32,
     pub count: u32,
-    /// The first one on the old side; of lines that were added, the one that they stand behind.
+    /// Number of the first line on the old side. For added lines, the old line that precedes them.
     pub old: u32,
     pub is_added: bool,
 }
@@ -127,29 +127,30 @@ impl Numbers {
 }
 
 impl Run {
-    /// Returns true if the next line goes on with it, by where that stands on the old side.
+    /// Returns true if a line at `old` on the old side continues the run.
     fn follows(&self, old: u32) -> bool {
         old == if self.is_added { self.old } else { self.old + self.count }
     }
 }
 
-/// One file's part of a record.
+/// The part of a record for one file.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// The part and the entry that it is.
+    /// Index of the part of the change and of the entry in it.
     order: (usize, usize),
     commit: Option<String>,
     text: Vec<u8>,
     left_out: Option<String>,
-    /// Where its text is left out.
+    /// Present if the text of the file is left out.
     pub(super) numbers: Option<Numbers>,
 }
 
-/// Counts what is kept, over all threads.
+/// Limits the size of the record across all threads.
 #[derive(Debug)]
 pub(super) struct Recorder {
     bytes: AtomicUsize,
-    /// For names, whatever the policy: rounds are compared by them, and a policy may change between two.
+    /// Rules for masking names, independent of the policy: rounds are compared by name, and the policy can change
+    /// between two rounds.
     names: RuleSet,
 }
 
@@ -158,7 +159,7 @@ impl Recorder {
         Ok(Self { bytes: AtomicUsize::new(0), names: RuleSet::new(&RulesPolicy::default(), &[])? })
     }
 
-    /// Returns a changed path as it is kept.
+    /// Returns an entry with masked paths.
     fn entry(&self, entry: &Entry) -> Entry {
         let side = |side: &Side| Side { path: self.name(&side.path), ..side.clone() };
         Entry { kind: entry.kind, old: entry.old.as_ref().map(side), new: entry.new.as_ref().map(side) }
@@ -168,7 +169,7 @@ impl Recorder {
         RepoPath::new(self.names.mask(path.as_bytes()).into_owned())
     }
 
-    /// Writes a file's change down; `None` where it is none of the change as a whole.
+    /// Writes the record of a file's change; `None` if it does not belong to the net change.
     pub(super) fn piece(
         &self,
         part: &Part,
@@ -191,7 +192,7 @@ impl Recorder {
         let Body::Text(lines) = &file.body else {
             let mut text = Vec::new();
             let body = match &file.body {
-                // A patch names a binary file and shows nothing of it, so its content need not be copied.
+                // A patch names a binary file without its content, so the content need not be copied.
                 Body::Binary(_) => Body::Binary(BinaryChange::default()),
                 other => other.clone(),
             };

@@ -1,6 +1,6 @@
-//! The hashes of decisions that earlier commands computed, in the user's cache folder.
+//! The digests of decisions that earlier commands computed, in the user's cache folder.
 //!
-//! Not in gate mode and not in CI: a cache that a job restores would decide what the gate lets through.
+//! Not used in gate mode or in CI: a cache that a job restores would decide what passes the gate.
 
 use crate::ai::ask::Nonce;
 use crate::ai::cache::{Cache, Kept, Key};
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Seconds of a day.
 const DAY: i64 = 24 * 60 * 60;
 
-/// Reads the hashes, for the rest of this process. `top`: the worktree, in which no cache is believed.
+/// Loads the digests for the rest of this process. A cache inside `top`, the worktree, is ignored.
 pub(crate) fn recall(env: &Env, top: Option<&Path>, now: Timestamp) {
     if env.is_ci() {
         return;
@@ -32,7 +32,7 @@ pub(crate) fn forget() {
     disposition::forget();
 }
 
-/// Writes the hashes if there are new ones. A cache that cannot be written costs time, and nothing else.
+/// Stores new digests. A failure to write the cache only costs time.
 pub(crate) fn save(env: &Env, top: Option<&Path>) {
     let Some(text) = disposition::memory_text() else { return };
     if let Some(cache) = Cache::open(env, top) {
@@ -45,7 +45,7 @@ fn key() -> Key {
     Key::of_parts(&["hashes of decisions 1"])
 }
 
-/// The entry has no nonce; the cache takes one.
+/// Returns the nonce that the cache format requires; the entry itself needs none.
 fn nonce() -> Nonce {
     Nonce::new([0; 16])
 }

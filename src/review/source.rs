@@ -1,4 +1,4 @@
-//! From what is asked for to what is looked at.
+//! Resolves the source of a request to the states, commits and files that are reviewed.
 
 use super::{Note, SourceInfo, SourceKind, World, ends};
 use crate::diff::{self, FileChange, ObjectId, RepoPath};
@@ -10,10 +10,10 @@ use crate::rules::Scope;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The most bytes that a patch or a file named on the command line may have.
+/// Bytes of a patch or file on the command line, at most.
 const MAX_INPUT: u64 = 1 << 30;
 
-/// A source, resolved: nothing of it has been read but names.
+/// A resolved source. Only names have been read so far.
 #[derive(Debug)]
 pub(super) struct Resolved {
     /// `None` only for patches and files outside a repository.
@@ -21,37 +21,37 @@ pub(super) struct Resolved {
     pub(super) parts: Vec<Part>,
     pub(super) info: SourceInfo,
     pub(super) notes: Vec<Note>,
-    /// What the change is measured against, and whose policy rules in gate mode.
+    /// The base of the change. In gate mode, its policy applies.
     pub(super) base: State,
-    /// The branch that it goes to, which may have moved on since.
+    /// The target branch, which may have moved on since the merge base.
     pub(super) tip: Option<Tip>,
-    /// Further bases, where several references are pushed at once.
+    /// Further bases, if several references are pushed at once.
     pub(super) other_bases: Vec<State>,
-    /// Keeps what was fetched readable.
+    /// Keeps the fetched objects accessible.
     pub(super) fetched: Option<Fetched>,
 }
 
-/// The commit that a branch is at.
+/// The tip of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tip {
     pub(super) id: ObjectId,
-    /// The branch, for people.
+    /// Display name of the branch.
     pub(super) name: String,
 }
 
-/// A piece of work: something to compare and the rules to look with.
+/// A unit of the review: a comparison, and the scope of its rules.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) content: Content,
     pub(super) scope: Scope,
     /// The commit that findings belong to.
     pub(super) commit: Option<ObjectId>,
-    /// Shows from another side what other parts show. The rules judge it; its files are counted, stored and shown to
-    /// models with those parts.
+    /// The part repeats files of other parts against another base. The rules scan it, but its files are counted,
+    /// stored and shown to models only with the other parts.
     pub(super) is_repeat: bool,
 }
 
-/// Returns the bases of the parts that show the change from another side.
+/// Returns the bases of the parts that repeat the change.
 pub(super) fn further_bases(parts: &[Part]) -> Vec<State> {
     let base = |part: &Part| match &part.content {
         Content::Change(change) if part.is_repeat => Some(change.base.clone()),
@@ -60,15 +60,15 @@ pub(super) fn further_bases(parts: &[Part]) -> Vec<State> {
     parts.iter().filter_map(base).collect()
 }
 
-/// What a part compares.
+/// The comparison of a part.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a review has a handful, and most are the large one")]
 pub(super) enum Content {
     /// Two states whose differing paths are known.
     Change(Change),
-    /// A commit against its first parent; compared by whoever takes it up.
+    /// A commit against its first parent, compared when the part is scanned.
     Commit(ObjectId),
-    /// A change that came with its lines.
+    /// A change that contains its lines.
     Given(Vec<FileChange>),
 }
 
@@ -82,7 +82,7 @@ impl Part {
     }
 }
 
-/// Finds out what a request speaks of.
+/// Resolves the source of a request.
 pub(super) fn resolve(request: &ReviewRequest, world: &World<'_>) -> Result<Resolved> {
     let env = world.env;
     match &request.source {
@@ -137,7 +137,8 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
         Source::Branch { head, base } => {
             let b = repo.branch(head.as_deref(), base.as_deref())?;
             let name = head.as_deref().unwrap_or("HEAD");
-            // A person sees that nothing was reviewed; who gates, in whatever pipeline, would let it pass.
+            // A local user sees that nothing was reviewed. A gate in a pipeline would let it pass, so it is an error
+            // there.
             if request.authority == Authority::Base && b.commits.is_empty() {
                 let error = Error::usage(format!("{name} has no commits that {} lacks", b.base_name));
                 return Err(error
@@ -154,8 +155,8 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
     }
 }
 
-/// Each commit of a range. Where the change is gated, the net change too: a merge counts with the paths that differ
-/// from every parent, so that one which takes a file back to an older parent brings nothing by itself.
+/// Resolves each commit of a range. In gate mode, the net change is added: a merge counts only with the paths that
+/// differ from every parent, so a merge that restores an older version of a file adds nothing by itself.
 fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Resolved> {
     let spec = format!("{from}..{to}");
     let or_head = |s: &str| if s.is_empty() { "HEAD".to_owned() } else { s.to_owned() };
@@ -179,8 +180,8 @@ fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Re
     Ok(all)
 }
 
-/// The ranges of a push. After a commit, the range that a push would send: a name of its own in reports, and nothing
-/// else, so that models are asked the same questions.
+/// Resolves the ranges of a push. A review after a commit has the range that a push would send. Only its name in
+/// reports differs, so that models get the same questions.
 fn push(repo: Repo, ranges: &[PushRange], hook: Option<Hook>) -> Result<Resolved> {
     let mut branches = Vec::new();
     let mut deleted = Vec::new();
@@ -208,7 +209,7 @@ fn push(repo: Repo, ranges: &[PushRange], hook: Option<Hook>) -> Result<Resolved
     Ok(all)
 }
 
-/// A patch or whole files. A repository around them lends its policy, but need not be there.
+/// Resolves a patch or whole files. A repository around them supplies the policy, but is not required.
 fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Input>) -> Result<Resolved> {
     let repo = Repo::find(&request.dir, env)?;
     let top = repo.as_ref().and_then(Repo::worktree);
@@ -240,7 +241,7 @@ fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Inpu
     })
 }
 
-/// Returns a file's path as policy knows it: from the top of the worktree. Elsewhere, as it was given.
+/// Returns a file's path relative to the top of the worktree; outside a worktree, the path as given.
 fn path_in(top: Option<&Path>, dir: &Path, input: &Input, name: &str) -> RepoPath {
     let inside = || {
         let (Some(top), Input::File(path)) = (top, input) else { return None };
@@ -250,7 +251,7 @@ fn path_in(top: Option<&Path>, dir: &Path, input: &Input, name: &str) -> RepoPat
     inside().filter(|p| !p.is_empty()).map_or_else(|| RepoPath::from(name), RepoPath::new)
 }
 
-/// Returns the state at HEAD; the empty one where there is no commit yet.
+/// Returns the state at HEAD; the empty state if there is no commit yet.
 fn head_state(repo: &Repo) -> Result<State> {
     repo.head()?.map_or(Ok(State::Empty), |id| repo.state_of(id))
 }
@@ -294,7 +295,7 @@ impl Resolved {
         }
     }
 
-    /// A branch on its own.
+    /// Creates the source for a single branch.
     pub(super) fn of_branch(repo: Repo, label: String, b: Branch) -> Self {
         let mut all = Self::empty(repo, SourceKind::Branch, label);
         all.add_branch(b);
@@ -302,7 +303,7 @@ impl Resolved {
     }
 
     fn one(repo: Repo, kind: SourceKind, change: Change, label: String) -> Result<Self> {
-        // The index cannot be a judge: its policy belongs to the change. HEAD's can.
+        // The policy in the index belongs to the change, so the base is HEAD.
         let base = match &change.base {
             State::Index => head_state(&repo)?,
             other => other.clone(),
@@ -313,7 +314,7 @@ impl Resolved {
         Ok(all)
     }
 
-    /// Sets what is compared with what.
+    /// Sets the base and head in the report.
     fn set_ends(&mut self, base: State, head: &State) {
         self.info.base = base.commit().map(|id| id.to_string());
         self.info.head = head.commit().map(|id| id.to_string());
@@ -328,12 +329,12 @@ impl Resolved {
             self.set_ends(b.change.base.clone(), &b.change.head);
             self.tip = b.tip.map(|id| Tip { id, name: b.base_name.clone() });
         } else {
-            // The report has room for one pair of ends, which would not be the whole truth.
+            // The report has fields for only one pair of ends, which would be misleading here.
             self.other_bases.push(b.change.base.clone());
             (self.info.base, self.info.head) = (None, None);
             (self.info.tree, self.info.base_tree) = (None, None);
         }
-        // One commit is its own net change.
+        // A single commit equals the net change.
         let commits = if b.commits.len() > 1 { b.commits } else { Vec::new() };
         self.parts.push(Part::net(b.change));
         self.parts.extend(b.further.into_iter().map(Part::repeat));

@@ -1,7 +1,7 @@
-//! Runs the project's own tests, where the operator's policy asks for that, and reads their output.
+//! Runs the project's own tests if the operator's policy enables them, and parses their output.
 //!
-//! The command comes from the operator only (see the policy's trust table). It executes what is under review, so it
-//! gets an environment of listed names without credentials, a process group of its own and a deadline.
+//! Only the operator can set the command (see the trust table of the policy). It executes the code under review, so
+//! it gets listed environment variables without credentials, its own process group, and a deadline.
 
 mod output;
 
@@ -16,18 +16,18 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-/// Variables that the tests get beside [`TOOLCHAIN`].
+/// Variables that the tests get in addition to [`TOOLCHAIN`].
 const PERSONAL: &[&str] =
     &["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "XDG_CACHE_HOME", "GOCACHE", "SystemRoot", "USERPROFILE"];
-/// Bytes of output that are kept of each stream, the last ones of standard error.
+/// Bytes that are kept of each output stream; of standard error, the last ones.
 const MAX_OUTPUT: usize = 32 << 20;
-/// What a POSIX shell exits with where a command is found and cannot be executed.
+/// Exit code of a POSIX shell for a command that exists but cannot be executed.
 const NOT_EXECUTABLE: i32 = 126;
-/// What a POSIX shell exits with where a command is not found.
+/// Exit code of a POSIX shell for a command that is not found.
 const NOT_FOUND: i32 = 127;
 
-/// Runs the command in the top of the worktree and reads its output. Only `passed` depends on nothing
-/// but the exit code; names, counts and coverage are read from the output where its format is known.
+/// Runs the command in the top of the worktree and parses its output. `passed` depends only on the exit code. Names,
+/// counts and coverage come from the output if its format is known.
 pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instant, stop: &Stop) -> TestResults {
     let shell = match find_program("sh", env, Some(top)) {
         Ok(path) => path,
@@ -55,13 +55,13 @@ pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instan
     results(&TestOutput::read(&text), &output.end)
 }
 
-/// Returns the variables that the tests get.
+/// Returns the environment variables of the tests.
 fn environment(env: &Env) -> Vec<(OsString, OsString)> {
     let known = |name: &&str| Some((OsString::from(name), env.os(name)?.clone()));
     TOOLCHAIN.iter().chain(PERSONAL).filter_map(known).collect()
 }
 
-/// Joins what the output says with how the command ended.
+/// Combines the parsed output with the end of the command.
 fn results(read: &TestOutput, end: &End) -> TestResults {
     let (outcome, how) = ending(end);
     let counts = read.counts();
@@ -92,12 +92,12 @@ fn ending(end: &End) -> (TestOutcome, String) {
 }
 
 impl TestResults {
-    /// Makes the results of tests that did not run.
+    /// Creates the results of tests that did not run.
     pub(super) fn not_started(why: String) -> Self {
         Self { outcome: TestOutcome::NotStarted, summary: why, failing: Vec::new(), coverage: None }
     }
 
-    /// Returns why the review is incomplete; `None` where the tests ran to their end.
+    /// Returns why the review is incomplete; `None` if the tests ran to completion.
     pub(super) fn missing(&self) -> Option<String> {
         let what = match self.outcome {
             TestOutcome::Passed | TestOutcome::Failed => return None,

@@ -1,4 +1,4 @@
-//! Which tickets a review refers to, and whether they are read.
+//! Finds the tickets that a change refers to, and reads them if that is allowed.
 
 use super::models::Asking;
 use super::source::Content;
@@ -11,10 +11,10 @@ use crate::policy::ContextPolicy;
 use crate::request::{Checkout, End, ReviewRequest, Source};
 use regex::Regex;
 
-/// Commits of the change whose messages are searched, and bytes of each.
+/// Commits of the change whose messages are searched, and bytes of each message, at most.
 const MAX_COMMITS: usize = 50;
 const MAX_MESSAGE: usize = 4 << 10;
-/// Commits of the base whose messages say which projects are known.
+/// Commits of the base whose messages list the known projects, at most.
 const MAX_BASE: usize = 300;
 
 /// Reads the tickets that a change refers to.
@@ -64,7 +64,7 @@ pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
     gathered
 }
 
-/// Returns a ticket as models see it.
+/// Returns a ticket as a document for models.
 pub(super) fn document(item: &Item) -> Document {
     let Item { reference, title, source, text, .. } = item;
     Document {
@@ -74,8 +74,8 @@ pub(super) fn document(item: &Item) -> Document {
     }
 }
 
-/// Opens the tracker of the repository, where its issues may be read: with a token, or for a pull request, whose forge is
-/// asked anyway.
+/// Opens the repository's issue tracker if its issues may be read: with a token, or for a pull request, whose forge
+/// is contacted anyway.
 fn tracker(asking: &Asking<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
     let policy = &asking.governing.policy;
     let (Some(trackers), Some(repo), true) = (asking.world.trackers, asking.floor.scan.repo, policy.context.issues)
@@ -93,7 +93,7 @@ fn tracker(asking: &Asking<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
     Ok(opened.filter(|t| t.home().has_issues && (is_pull || t.has_token())))
 }
 
-/// Returns the addresses of the remote that the change is from.
+/// Returns the addresses of the remote that the change comes from.
 fn remotes(repo: &Repo, source: &Source) -> Vec<String> {
     let names = repo.remotes();
     if let Source::Ends(ends) = source
@@ -110,8 +110,9 @@ fn remotes(repo: &Repo, source: &Source) -> Vec<String> {
     repo.remote_urls(&name)
 }
 
-/// Returns why tickets are not read for a change: its author may lack rights that this run has. `event`: `None` outside of
-/// CI; `Some(None)` where the event cannot be read; `Some(Some(None))` where no known system runs the job.
+/// Returns why the tickets of a change are not read: its author may lack the access rights of this run. `event`:
+/// `None` outside of CI; `Some(None)` if the event cannot be read; `Some(Some(None))` if no known system runs the
+/// job.
 fn off(request: &ReviewRequest, event: Option<Option<Option<&Event>>>) -> Option<&'static str> {
     if request.brief.naming.as_ref().is_some_and(|n| n.is_fork) {
         return Some("the pull request comes from a fork");
@@ -122,7 +123,7 @@ fn off(request: &ReviewRequest, event: Option<Option<Option<&Event>>>) -> Option
         Some(Some(None)) => return Some("CI is set, and nothing says whether the change comes from a fork"),
         Some(Some(Some(event))) => event,
     };
-    // Pipelines of Bitbucket do not run for pull requests of forks.
+    // Bitbucket does not run pipelines for pull requests of forks.
     let is_silent = event.is_fork.is_none() && event.kind == Kind::Request && event.system != System::Bitbucket;
     match event.checkout {
         Checkout::Foreign => Some("this job has rights that the author of the change may lack"),
@@ -132,7 +133,7 @@ fn off(request: &ReviewRequest, event: Option<Option<Option<&Event>>>) -> Option
     }
 }
 
-/// Decides which projects may be read.
+/// Returns the projects whose tickets may be read.
 fn allowed(policy: &ContextPolicy, asking: &Asking<'_>) -> Allowed {
     let allowed = Allowed::listed(&policy.projects);
     let allowed = if policy.pattern.is_some() { allowed.with_pattern() } else { allowed };
@@ -166,7 +167,7 @@ fn texts(asking: &Asking<'_>, event: Option<&Event>) -> Texts {
         (None, Some(event)) => of_event(event),
         (None, None) => Texts { branch: branch(request, repo).unwrap_or_default(), ..Texts::default() },
     };
-    // What an author says on the command line goes with what the forge has.
+    // A summary on the command line is added to the description at the forge.
     if let (Some(summary), None) = (&request.brief.summary, &request.brief.naming) {
         texts.description = format!("{summary}\n{}", texts.description);
     }
@@ -185,7 +186,7 @@ fn of_event(event: &Event) -> Texts {
     }
 }
 
-/// Returns the name of the branch that is reviewed, on a developer's machine.
+/// Returns the name of the reviewed branch, on a developer's machine.
 fn branch(request: &ReviewRequest, repo: Option<&Repo>) -> Option<String> {
     let short = |name: &str| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
     let checked_out = || repo?.checked_out_branch().ok().flatten();
@@ -205,7 +206,7 @@ fn branch(request: &ReviewRequest, repo: Option<&Repo>) -> Option<String> {
     }
 }
 
-/// Returns the messages of the commits under review, newest first.
+/// Returns the messages of the reviewed commits, newest first.
 fn messages(asking: &Asking<'_>) -> Vec<String> {
     let Some(repo) = asking.floor.scan.repo else { return Vec::new() };
     let mut reader = repo.reader();

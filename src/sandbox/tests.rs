@@ -1,12 +1,12 @@
-//! A container command is a shell script here, so that no program is needed. Bubblewrap itself is tested in
-//! `tests/third-party`.
+//! The container command is a shell script here, so that no program is needed. `tests/third-party` tests bubblewrap
+//! itself.
 
 use super::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use tempfile::TempDir;
 
-/// A container program whose isolation is as bad or good as the exit code that it gives the probe.
+/// A container program that simulates its isolation by the exit code of the probe.
 struct Fake {
     dir: TempDir,
     command: Vec<String>,
@@ -80,7 +80,7 @@ fn a_sandbox_that_is_not_there_is_named() {
 fn a_command_ends_at_its_deadline_or_with_too_large_a_file() {
     let fake = Fake::new(READY);
     let late = fake.run("sleep 30", Duration::from_secs(1)).unwrap().end;
-    // `timeout` of the sandbox and our own deadline are about as fast.
+    // The sandbox's `timeout` and our own deadline fire at about the same time.
     assert!(matches!(late, End::TimedOut | End::Exit(124)), "{late:?}");
     let written = fake.run("ulimit -f", LONG).unwrap().stdout;
     assert_eq!(String::from_utf8_lossy(&written).trim(), (MAX_FILE >> 9).to_string());
@@ -88,7 +88,7 @@ fn a_command_ends_at_its_deadline_or_with_too_large_a_file() {
 
 #[test]
 fn the_probe_is_posix_shell_that_ends_with_an_answer() {
-    // On the machine itself, outside of any sandbox: whatever the answer is, it is one of the probe's.
+    // On the machine itself, outside of a sandbox: the result must be one of the probe's exit codes.
     let dir = TempDir::new().unwrap();
     let program = Program {
         path: Path::new("/bin/sh"),

@@ -1,4 +1,5 @@
-//! Parameters and local variables of functions: inside of them, their names mean no definition of a file.
+//! Parameters and local variables of functions: inside of a function, these names do not refer to definitions of a
+//! file.
 
 use std::ops::RangeInclusive;
 use tree_sitter::Node;
@@ -12,7 +13,7 @@ const MOST_NODES: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     pub name: String,
-    /// The innermost function or closure that contains it.
+    /// Lines of the innermost function or closure that contains it.
     pub lines: RangeInclusive<u32>,
 }
 
@@ -48,7 +49,7 @@ pub(super) fn binds(kind: &str) -> bool {
     is_list(kind) || part_of(kind).is_some()
 }
 
-/// Returns true for lists of parameters: each child binds names.
+/// Returns true for lists of parameters, in which each child binds names.
 fn is_list(kind: &str) -> bool {
     const KINDS: [&str; 11] = [
         "block_parameters",
@@ -66,7 +67,7 @@ fn is_list(kind: &str) -> bool {
     KINDS.contains(&kind)
 }
 
-/// Returns the field in which a node binds names; empty: its children of the kind `variable_declaration`.
+/// Returns the field in which a node binds names; empty for children of the kind `variable_declaration`.
 fn part_of(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "variable_declarator" | "var_spec" | "named_expression" | "enhanced_for_statement" => "name",
@@ -91,14 +92,14 @@ pub(super) fn names(node: Node<'_>) -> Vec<Node<'_>> {
     let mut found = Vec::new();
     let mut cursor = node.walk();
     if is_list(node.kind()) {
-        // In Kotlin, default values stand beside the parameters.
+        // In Kotlin, default values are siblings of the parameters.
         let is_alone = node.kind() == "function_value_parameters";
         let is_parameter = |child: &Node<'_>| !is_alone || child.kind() == "parameter";
         node.named_children(&mut cursor).filter(is_parameter).for_each(|child| add(child, &mut found));
     } else if let Some(field) = part_of(node.kind()) {
         let is_variable = |child: &Node<'_>| child.kind() == "variable_declaration";
         match node.child_by_field_name(field) {
-            // `self.x = 1` binds no name.
+            // `self.x = 1` does not bind a name.
             Some(pattern) if is_pattern(pattern) => add(pattern, &mut found),
             Some(_) => {}
             None => node.named_children(&mut cursor).filter(is_variable).for_each(|child| add(child, &mut found)),
@@ -107,7 +108,7 @@ pub(super) fn names(node: Node<'_>) -> Vec<Node<'_>> {
     found
 }
 
-/// Returns true for a name and for what several names are unpacked into.
+/// Returns true for a name, and for a pattern that unpacks several names.
 fn is_pattern(node: Node<'_>) -> bool {
     let kind = node.kind();
     kind.ends_with("identifier")
@@ -132,7 +133,7 @@ fn add<'n>(node: Node<'n>, found: &mut Vec<Node<'n>>) {
         if is_beside_name(node.kind()) {
             continue;
         }
-        // In C#, the default value stands beside the name.
+        // In C#, the default value is a sibling of the name.
         if let Some(name) = node.child_by_field_name("name").filter(|_| node.kind() == "parameter") {
             open.push(name);
             continue;
@@ -143,7 +144,7 @@ fn add<'n>(node: Node<'n>, found: &mut Vec<Node<'n>>) {
         }
         loop {
             let (child, field) = (cursor.node(), cursor.field_name());
-            // The value of a parameter is its default; that of a pair is what it is unpacked into.
+            // The value of a parameter is its default; the value of a pair is the pattern that it is unpacked into.
             let is_default = field == Some("value") && node.kind() != "pair_pattern";
             if child.is_named() && !is_default && !field.is_some_and(|field| FIELDS.contains(&field)) {
                 open.push(child);
@@ -155,7 +156,7 @@ fn add<'n>(node: Node<'n>, found: &mut Vec<Node<'n>>) {
     }
 }
 
-/// Returns true for types, annotations and values beside the name of a parameter.
+/// Returns true for types, annotations and values that are siblings of a parameter's name.
 fn is_beside_name(kind: &str) -> bool {
     const KINDS: [&str; 8] = [
         "annotation",

@@ -1,4 +1,4 @@
-//! The symbols of texts that were read before: a range of commits has most versions of a file twice.
+//! A cache of the symbols of texts: in a range of commits, most versions of a file occur twice.
 
 use super::Symbols;
 use crate::diff::RepoPath;
@@ -6,17 +6,17 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of text whose symbols are kept. Symbols take a few times as much.
+/// Bytes of text whose symbols are cached, at most. The symbols take a few times as much.
 const MOST: usize = 24 << 20;
 
-/// The digest of a text, and the end of its file's name, which says the language.
+/// Digest of a text, and the end of its file name, which determines the language.
 type TextKey = ([u8; 32], Vec<u8>);
 
-/// Symbols by the content of the file, as a blob is named by its content.
+/// Symbols by the content of the file.
 #[derive(Debug)]
 pub struct Cache {
     kept: Mutex<Kept>,
-    /// Bytes of text whose symbols are kept, at most.
+    /// Bytes of text whose symbols are cached, at most.
     most: usize,
 }
 
@@ -29,14 +29,15 @@ impl Default for Cache {
 #[derive(Debug, Default)]
 struct Kept {
     symbols: HashMap<TextKey, Option<Arc<Symbols>>>,
-    /// Bytes of the texts whose symbols are kept.
+    /// Bytes of the texts whose symbols are cached.
     bytes: usize,
-    /// How many texts were parsed.
+    /// Number of parsed texts.
     parsed: usize,
 }
 
 impl Cache {
-    /// Returns the symbols of a text of a file; see [`Symbols::read`]. A text is parsed once, as long as there is room.
+    /// Returns the symbols of a text of a file; see [`Symbols::read`]. Parses a text only once, while the cache has
+    /// room.
     pub fn read(&self, path: &RepoPath, text: &[u8]) -> Option<Arc<Symbols>> {
         if !super::is_supported(path) {
             return None;
@@ -57,7 +58,7 @@ impl Cache {
         symbols
     }
 
-    /// Returns how many texts were parsed.
+    /// Returns the number of parsed texts.
     pub fn parsed(&self) -> usize {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).parsed
     }
@@ -89,7 +90,7 @@ mod tests {
         let texts = ["a", "b", "c"].map(|name| format!("{name} = 1\n{}\n", "#".repeat(40)));
         texts.iter().for_each(|text| drop(read(text)));
         assert_eq!((cache.parsed(), cache.kept.lock().unwrap().bytes), (3, 94));
-        // The first ones are kept, the last one is parsed again.
+        // The first ones are cached, the last one is parsed again.
         texts.iter().for_each(|text| drop(read(text)));
         assert_eq!(cache.parsed(), 4);
     }

@@ -1,14 +1,16 @@
-//! The depth of indentation of a text. The parser of Python ends the process where it is too deep.
+//! The depth of indentation of a text. The Python parser ends the process if it is too deep.
 
-/// Levels of indentation that are parsed. The parser of Python has room for 510, and written code has fewer than 30.
+/// Levels of indentation that are parsed, at most. The Python parser has room for 510, and written code has fewer
+/// than 30.
 const MOST_LEVELS: usize = 400;
 
-/// Returns true if a text has more levels of indentation than parsers have room for.
+/// Returns true if a text has more levels of indentation than parsers support.
 pub(crate) fn is_too_deep(text: &[u8]) -> bool {
     levels(text) > MOST_LEVELS
 }
 
-/// Returns the most levels of indentation that are open at a line. A backslash alone on a line adds its indentation to the next.
+/// Returns the largest number of open levels of indentation. A lone backslash on a line adds its indentation to the
+/// next line.
 fn levels(text: &[u8]) -> usize {
     let (mut open, mut most, mut carried) = (Vec::new(), 0, 0);
     for line in text.split(|b| matches!(b, b'\n' | b'\r' | b'\x0c')) {
@@ -39,7 +41,7 @@ mod tests {
         assert_eq!(levels(nested(30, "").as_bytes()), 30);
         assert_eq!(levels(b"a:\n  b:\n\n    c\n  d\ne\n"), 3);
         assert!(!is_too_deep(nested(300, "").as_bytes()) && is_too_deep(nested(600, "").as_bytes()));
-        // A backslash goes on with the indentation of its line.
+        // A backslash continues the indentation of its line.
         let carried = (0..600).map(|n| format!("{}if x:\n", " \\\n".repeat(n))).collect::<String>();
         assert_eq!(levels(carried.as_bytes()), 600);
     }

@@ -1,4 +1,4 @@
-//! The languages: which nodes of their grammars define and use names.
+//! The languages: the nodes of their grammars that define and use names.
 
 use super::{Kind, Usage, bindings};
 use crate::diff::RepoPath;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use tree_sitter::Language;
 use tree_sitter_language::LanguageFn;
 
-/// Where a node has its name.
+/// The position of a node's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameIn {
     /// A field.
@@ -19,19 +19,19 @@ pub(super) enum NameIn {
     Child(&'static [&'static str]),
 }
 
-/// What a node of a kind says.
+/// The meaning of a kind of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Define(Kind, NameIn),
     /// The node uses the name.
     Use(Usage, NameIn),
-    /// The node gives a variable, constant or field its value or type.
+    /// The node assigns or declares a variable, constant or field.
     Value(NameIn),
-    /// The node imports what its leaves name.
+    /// The node imports the names in its leaves.
     Import,
     /// A leaf that is the name of a type.
     TypeName,
-    /// A call that is a test case if its function has one of these names and a text comes first.
+    /// A call that is a test case if its function has one of these names and its first argument is a text.
     Case {
         function: &'static str,
         names: &'static [&'static str],
@@ -40,31 +40,31 @@ pub(super) enum Role {
     Wrapper,
 }
 
-/// A language.
+/// A supported language.
 pub(super) struct Grammar {
     /// Languages of one family share names: C and C++, JavaScript and TypeScript.
     pub(super) family: &'static str,
     extensions: &'static [&'static str],
     language: LanguageFn,
     roles: &'static [(&'static str, Role)],
-    /// Kinds of nodes that are the body of a definition without a field of that name.
+    /// Kinds of nodes that are the body of a definition without a `body` field.
     pub(super) bodies: &'static [&'static str],
     table: OnceLock<Table>,
 }
 
-/// The language as the parser needs it.
+/// The language in the form that the walk needs.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) language: Language,
-    /// By the ID of a kind of nodes.
+    /// Roles by the ID of the kind of nodes.
     roles: Vec<Option<Role>>,
-    /// By the same ID: leaves of the kind are names.
+    /// By the same ID: true if leaves of the kind are names.
     names: Vec<bool>,
-    /// By the same ID: the kind binds names, or contains those that are bound.
+    /// By the same ID: whether the kind binds names, or is a scope of bound names.
     locals: Vec<Local>,
 }
 
-/// What a kind of nodes says about parameters and local variables.
+/// How a kind of nodes relates to parameters and local variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Local {
     pub(super) is_scope: bool,
@@ -76,7 +76,7 @@ impl Table {
         self.roles.get(usize::from(kind)).copied().flatten()
     }
 
-    /// Returns what a kind says about parameters and local variables.
+    /// Returns how a kind relates to parameters and local variables.
     pub(super) fn local(&self, kind: u16) -> Local {
         self.locals.get(usize::from(kind)).copied().unwrap_or_default()
     }
@@ -98,7 +98,7 @@ impl Grammar {
         GRAMMARS.iter().find(|g| g.extensions.contains(&extension))
     }
 
-    /// Returns true for texts that name functions: callbacks of PHP.
+    /// Returns true for strings that name functions: callbacks of PHP.
     fn is_name_text(&self, kind: &str) -> bool {
         self.family == "php" && kind == "string_content"
     }
@@ -132,7 +132,7 @@ impl Grammar {
     }
 }
 
-/// Kinds of leaves that are names, beside identifiers: of PHP and Ruby.
+/// Kinds of leaves that are names, in addition to identifiers: of PHP and Ruby.
 const NAMES: [&str; 3] = ["name", "constant", "simple_symbol"];
 const NAME: NameIn = NameIn::Field("name");
 const FUNCTION: Role = Role::Define(Kind::Function, NAME);
@@ -413,7 +413,7 @@ pub(super) fn all() -> &'static [Grammar] {
 
 #[cfg(test)]
 impl Grammar {
-    /// Returns the kinds of nodes in the table that the grammar does not have. C++ has kinds that C lacks.
+    /// Returns the kinds of nodes in the table that the grammar does not have. C++ has kinds that are missing from C.
     pub(super) fn unknown_kinds(&self) -> Vec<&'static str> {
         let table = self.table();
         let is_known = |kind: &str| table.language.id_for_node_kind(kind, true) != 0;

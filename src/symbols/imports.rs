@@ -1,12 +1,11 @@
-//! Facts in imports beyond the names of their leaves: aliases, and the scripts that a shell script
-//! reads.
+//! Imports: aliases, and the scripts that a shell script reads.
 
 use tree_sitter::Node;
 
-/// A name, and the one by which this file knows it.
+/// A name at its definition, and its name in this file.
 pub(super) type Renamed<'n> = (Node<'n>, Node<'n>);
 
-/// Returns the two names of a part of an import that renames: `load as read_config`, `readConfig: load`.
+/// Returns the two names of a renaming import: `load as read_config`, `readConfig: load`.
 pub(super) fn renamed(node: Node<'_>) -> Option<Renamed<'_>> {
     let field = |name: &str| node.child_by_field_name(name);
     match node.kind() {
@@ -35,7 +34,7 @@ pub(super) fn renamed(node: Node<'_>) -> Option<Renamed<'_>> {
     }
 }
 
-/// Returns the pairs of names of a CommonJS import that renames: `const { load: readConfig } = require("./config")`,
+/// Returns the pairs of names of a renaming CommonJS import: `const { load: readConfig } = require("./config")`,
 /// `const readConfig = require("./config").load`.
 pub(super) fn required<'n>(node: Node<'n>, text: &[u8]) -> Vec<Renamed<'n>> {
     let both = || Some((node.child_by_field_name("name")?, node.child_by_field_name("value")?));

@@ -1,19 +1,19 @@
-//! The modules that imports name, as they are written: whether a module is a file of the repository is decided elsewhere.
+//! The modules in imports, as written. Other code decides whether a module is a file of the repository.
 
 use tree_sitter::Node;
 
-/// Bytes of the name of a module.
+/// Bytes of a module name, at most.
 const MOST: usize = 200;
 
-/// A module, and the first byte of the names that an import takes from it.
+/// A module, and the first byte of the names that the import takes from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Module {
     pub(super) name: String,
     pub(super) first: usize,
 }
 
-/// Returns the module of an import. `None`: it brings no names, it has several modules, or the language has none. `import`: the
-/// whole statement, or the declaration of a variable with the value `require("…")`.
+/// Returns the module of an import; `None` if it has no names, has several modules, or the language has no modules.
+/// `import` is the whole statement, or the declaration of a variable with the value `require("…")`.
 pub(super) fn of(import: Node<'_>, text: &[u8]) -> Option<Module> {
     let field = |name: &str| import.child_by_field_name(name);
     let (node, first) = match import.kind() {
@@ -22,7 +22,7 @@ pub(super) fn of(import: Node<'_>, text: &[u8]) -> Option<Module> {
         // JavaScript and TypeScript. Python's statement of this kind has no source.
         "import_statement" => (field("source")?, 0),
         "variable_declarator" => (super::standard::required(import)?, 0),
-        // Java and Kotlin. That of Go has other children.
+        // Java and Kotlin. Go's node of this kind has other children.
         "import_declaration" | "import" => {
             let path = path_of(import)?;
             (path, last_child(path)?.start_byte())
@@ -39,7 +39,7 @@ pub(super) fn of(import: Node<'_>, text: &[u8]) -> Option<Module> {
     };
     let name = String::from_utf8_lossy(text.get(node.byte_range())?);
     let name = name.trim_matches(['"', '\'', '`']).trim_start_matches(['\\', ':']);
-    // A tree of Rust is about one crate, unless it begins with a list.
+    // A use tree of Rust is about one crate, unless it begins with a list.
     let is_rust = import.kind() == "use_declaration";
     let end = name.find(|c: char| is_rust && !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
     let name = &name[..end];
@@ -49,7 +49,7 @@ pub(super) fn of(import: Node<'_>, text: &[u8]) -> Option<Module> {
 /// Returns the path of an import of Java or Kotlin.
 fn path_of(import: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = import.walk();
-    // `import a.b.*;` names nothing.
+    // `import a.b.*;` has no names.
     if import.named_children(&mut cursor).any(|child| child.kind() == "asterisk") {
         return None;
     }
@@ -58,7 +58,7 @@ fn path_of(import: Node<'_>) -> Option<Node<'_>> {
     import.named_children(&mut cursor).find(is_path).filter(|path| path.named_child_count() > 1)
 }
 
-/// Returns the clause of a `use` of PHP that has one. A group has several names below one prefix.
+/// Returns the clause of a PHP `use` with a single clause. A group has several names below one prefix.
 fn only_clause(import: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = import.walk();
     let mut clauses = import.named_children(&mut cursor).filter(|child| child.kind() == "namespace_use_clause");

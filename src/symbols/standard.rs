@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-/// The modules of the Python standard library that export names which repositories define, too
+/// Modules of the Python standard library that export names which repositories also define
 /// (<https://docs.python.org/3/py-modindex.html>).
 const PYTHON: &str = "\
     __future__ abc argparse array ast asyncio base64 bisect bz2 calendar cmd code codecs collections colorsys \
@@ -17,19 +17,19 @@ const PYTHON: &str = "\
     tokenize tomllib trace traceback tracemalloc tty types typing unicodedata unittest urllib uuid venv \
     warnings wave weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
 
-/// The modules of Node.js (<https://nodejs.org/api/module.html#modulebuiltinmodules>). A package of the same name is never
-/// found under it.
+/// The modules of Node.js (<https://nodejs.org/api/module.html#modulebuiltinmodules>). They take precedence over
+/// packages of the same name.
 const NODE: &str = "\
     assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns \
     domain events fs http http2 https inspector module net os path perf_hooks process querystring readline repl \
     stream string_decoder timers tls trace_events tty url util v8 vm wasi worker_threads zlib";
 
-/// Returns the first byte of the names that an import takes from the standard library; `None` for another import. `import`:
-/// the whole statement, or the declaration of a variable with the value `require("…")`.
+/// Returns the first byte of the names that an import takes from the standard library; `None` for other imports.
+/// `import` is the whole statement, or the declaration of a variable with the value `require("…")`.
 pub(super) fn names_from(import: Node<'_>, text: &[u8]) -> Option<usize> {
     let field = |name: &str| import.child_by_field_name(name);
     let path = import.named_child(0);
-    // The last name of a path is the one that is imported.
+    // The last name of a path is the imported one.
     let last = path.and_then(last_child).map(|name| name.start_byte());
     match import.kind() {
         // Python.
@@ -40,7 +40,7 @@ pub(super) fn names_from(import: Node<'_>, text: &[u8]) -> Option<usize> {
         // JavaScript and TypeScript.
         "import_statement" => field("source").filter(|source| is_of_node(*source, text)).map(|_| 0),
         "variable_declarator" => required(import).filter(|source| is_of_node(*source, text)).map(|_| 0),
-        // Java. Packages of `javax` can be of other vendors.
+        // Java. Packages of `javax` may be from other vendors.
         "import_declaration" => last.filter(|_| path.is_some_and(|path| starts_with(path, text, "java"))),
         // Kotlin.
         "import" => last.filter(|_| path.is_some_and(|path| starts_with(path, text, "java kotlin"))),
@@ -50,8 +50,8 @@ pub(super) fn names_from(import: Node<'_>, text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the names that a declaration with the value `require("…")` takes from its module, as the module knows them:
-/// `join` and `sep` of `const { join, sep: separator } = require("path")`.
+/// Returns the names that a declaration with the value `require("…")` takes from its module, as defined there: `join`
+/// and `sep` of `const { join, sep: separator } = require("path")`.
 pub(super) fn required_names(declaration: Node<'_>) -> Vec<Node<'_>> {
     let field = |name: &str| declaration.child_by_field_name(name);
     let property = field("value").and_then(|value| value.child_by_field_name("property"));
@@ -75,13 +75,13 @@ fn starts_with(path: Node<'_>, text: &[u8], words: &str) -> bool {
     end > 0 && words.split(' ').any(|word| word.as_bytes() == &path[..end])
 }
 
-/// Returns true for the name of a module of Node.js, in quotes.
+/// Returns true for a quoted name of a Node.js module.
 fn is_of_node(source: Node<'_>, text: &[u8]) -> bool {
     let source = text.get(source.byte_range()).unwrap_or_default();
     is_module_of_node(String::from_utf8_lossy(source).trim_matches(['"', '\'', '`']))
 }
 
-/// Returns true for the name of a module of Node.js, such as `fs/promises` and `node:path`.
+/// Returns true for the name of a Node.js module, such as `fs/promises` and `node:path`.
 pub(crate) fn is_module_of_node(source: &str) -> bool {
     let module = source.split('/').next().unwrap_or_default();
     source.starts_with("node:") || NODE.split(' ').any(|name| name == module)

@@ -6,7 +6,7 @@ fn symbols(path: &str, text: &str) -> Symbols {
     Symbols::read(&RepoPath::from(path), text.as_bytes()).unwrap()
 }
 
-/// Definitions as `kind name first-last signature`.
+/// Returns definitions as `kind name first-last signature`.
 fn definitions(path: &str, text: &str) -> Vec<String> {
     let shown = |d: &Definition| {
         let kind = format!("{:?}", d.kind).to_lowercase();
@@ -24,7 +24,7 @@ fn uses(path: &str, text: &str, usage: Usage) -> Vec<String> {
 fn every_kind_of_node_is_one_of_the_grammar() {
     let all = grammar::all();
     for grammar in all {
-        // Languages of a family share one table: C lacks what only C++ has.
+        // Languages of a family share one table: C lacks kinds that only C++ has.
         let relatives = all.iter().filter(|g| g.family == grammar.family);
         let lacking: Vec<Vec<&str>> = relatives.map(grammar::Grammar::unknown_kinds).collect();
         let unknown: Vec<&str> =
@@ -335,7 +335,7 @@ fn hostile_files_end_in_time_and_without_a_crash() {
         [("a.js", "(["), ("a.py", "f("), ("a.cpp", "a<"), ("a.rb", "%w["), ("a.sh", "$(("), ("a.rs", "{")]
     {
         let text = unit.repeat(100_000);
-        // Parsed, or given up.
+        // It is parsed or skipped, but does not crash.
         let _ = Symbols::read(&RepoPath::from(path), text.as_bytes());
     }
     let large = vec![b' '; MAX_BYTES + 1];

@@ -12,21 +12,21 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-/// Steps of the parser for one file, at most: this, and one more for so many bytes. A step is about 100 operations; usual
-/// files take one for some hundred bytes. The bound is the same on a slow machine and on a fast one.
+/// Parser steps for one file, at most: this number, and one more for each `BYTES_PER_STEP`. A step is about 100
+/// operations; usual files take one for some hundred bytes. The bound is the same on slow and fast machines.
 const STEPS: usize = 5_000;
 const BYTES_PER_STEP: usize = 20;
-/// The longest time that one file may take, if steps take very long. Usual files take a few milliseconds.
+/// Time limit for one file, in case steps take very long. Usual files take a few milliseconds.
 const TIME: Duration = Duration::from_secs(3);
-/// Levels of a name such as `a.b.c` that are looked into.
+/// Levels of a name such as `a.b.c` that are followed, at most.
 const DEPTH: usize = 12;
 /// Definitions and uses of one file, at most of each.
 const MOST: usize = 50_000;
-/// Bytes of a name.
+/// Bytes of a name, at most.
 const NAME: usize = 120;
-/// Bytes of a line that are looked at around a name.
+/// Bytes of a line that are read around a name, at most.
 const LINE: usize = 400;
-/// Kinds of nodes that contain statements of the level above them.
+/// Kinds of nodes whose statements belong to the enclosing level.
 const TRANSPARENT: [&str; 8] = [
     "preproc_if",
     "preproc_ifdef",
@@ -37,11 +37,11 @@ const TRANSPARENT: [&str; 8] = [
     "declaration_list",
     "program",
 ];
-/// Lines of a signature.
+/// Lines of a signature, at most.
 const SIGNATURE: u32 = 25;
-/// Fields of a type that say what it extends.
+/// Fields of a type that name its base types.
 const BASE_FIELDS: [&str; 3] = ["superclasses", "superclass", "trait"];
-/// Kinds of nodes that list what a type extends or implements.
+/// Kinds of nodes that list the base types of a type.
 const BASE_LISTS: [&str; 16] = [
     "base_class_clause",
     "base_clause",
@@ -60,7 +60,7 @@ const BASE_LISTS: [&str; 16] = [
     "super_interfaces",
     "type_list",
 ];
-/// Types that one type extends, at most.
+/// Base types of one type, at most.
 const MOST_BASES: usize = 32;
 
 /// A name, and its first byte in the file.
@@ -69,7 +69,7 @@ struct Name {
     at: usize,
 }
 
-/// Reads the symbols of a text. `None`: parsing took too long.
+/// Reads the symbols of a text; `None` if parsing took too long.
 pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
     let table = grammar.table();
     let tree = parse(table, text)?;
@@ -115,24 +115,24 @@ struct Reader<'t> {
     symbols: Symbols,
     /// Nodes whose children are outside of functions: the file, and the bodies of types and groups.
     outer: HashSet<usize>,
-    /// First bytes of the names of definitions, calls and types: no mentions.
+    /// First bytes of the names of definitions, calls and types, which are not mentions.
     taken: HashSet<usize>,
-    /// The first byte of the names of the current import, if that is one from the standard library.
+    /// First byte of the names of the current import, if it imports from the standard library.
     standard_from: Option<usize>,
     /// The module of the current import.
     module: Option<Module>,
 }
 
 impl Reader<'_> {
-    /// Visits every node, parents first, without recursion: nesting has no limit in hostile files.
+    /// Visits every node, parents first, without recursion: hostile files can nest without limit.
     fn walk(&mut self, tree: &Tree) {
         let mut cursor = tree.walk();
-        // The first line of the outermost wrapper, for each level that is open.
+        // First line of the outermost wrapper, for each open level.
         let mut wrapped: Vec<Option<u32>> = vec![None];
         let mut parents: Vec<usize> = Vec::new();
-        // How many parents the import has that is open.
+        // Number of parents of the open import.
         let mut importing: Option<usize> = None;
-        // The functions that are open: how many parents each has, and its lines.
+        // The open functions: the number of parents of each, and its lines.
         let mut scopes: Vec<(usize, Range<u32>)> = Vec::new();
         loop {
             let node = cursor.node();
@@ -172,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Collects a statement of several lines outside of functions. Conditions of a preprocessor and `extern "C"` are no
+    /// Collects a statement of several lines outside of functions. Preprocessor conditions and `extern "C"` are not
     /// statements, but contain some.
     fn block(&mut self, node: Node<'_>, parent: Option<usize>) {
         if !node.is_named() || parent.is_none_or(|id| !self.outer.contains(&id)) {
@@ -186,7 +186,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Collects what a node says. Returns the first line of the wrapper that its children are in.
+    /// Collects the symbols of a node. Returns the first line of the wrapper of its children.
     fn visit(&mut self, node: Node<'_>, wrapper: Option<u32>) -> Option<u32> {
         match self.table.role(node.kind_id()) {
             Some(Role::Wrapper) => return Some(wrapper.unwrap_or_else(|| first(node))),
@@ -199,7 +199,7 @@ impl Reader<'_> {
                 } else if node.kind() != "pair" {
                     self.value(node, node.child_by_field_name(left));
                 }
-                // In `const a = 1, b = () => {}` the wrapper is that of each.
+                // In `const a = 1, b = () => {}` both declarations have the wrapper.
                 return wrapper;
             }
             Some(Role::Define(kind, name)) => {
@@ -235,7 +235,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Collects a leaf that is a name, and neither defined, called nor a type there.
+    /// Collects a leaf that is a name, unless it is a definition, a call or a type.
     fn mention(&mut self, node: Node<'_>) {
         if node.child_count() > 0 || !self.table.is_name(node.kind_id()) || self.taken.contains(&node.start_byte()) {
             return;
@@ -278,7 +278,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Keeps the names that an import gives to whole modules.
+    /// Records the names that an import gives to whole modules.
     fn keep_whole(&mut self, import: Node<'_>) {
         for (name, module) in whole::names(import, self.text) {
             if let Some(name) = name_of(name.as_bytes()).filter(|_| self.symbols.whole.len() < MOST) {
@@ -287,7 +287,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Keeps the parameters and local variables that a node binds in a function. What is imported there is no variable.
+    /// Records the parameters and local variables that a node binds in a function. Imported names are not variables.
     fn bind(&mut self, node: Node<'_>, lines: &Range<u32>) {
         let value = node.child_by_field_name("value");
         let value = value.map(|v| v.child_by_field_name("object").unwrap_or(v));
@@ -302,7 +302,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the first name of the path before a name; empty: there is none, or something else stands before it.
+    /// Returns the first name of the path before a name; empty if there is none, or if something other than a name
+    /// precedes it.
     fn qualifier(&self, at: usize) -> String {
         let marks: &[&[u8]] = match self.grammar.family {
             "rust" => &[b"::"],
@@ -318,25 +319,25 @@ impl Reader<'_> {
             let rest = &before[..length];
             let rest = rest.trim_ascii_end();
             let start = rest.iter().rposition(|b| !is_part(b)).map_or(0, |at| at + 1);
-            // A call, an index, or the start of what is read here.
+            // A call, an index, or the start of the bytes that are read.
             if start == rest.len() || start == 0 && from > 0 {
                 return String::new();
             }
             found = &rest[start..];
             before = rest[..start].trim_ascii_end();
         }
-        // More of a path stands before it: a namespace of PHP, the root of C++.
+        // The path continues to the left: a namespace of PHP, the root of C++.
         let is_cut = ["\\", "::"].iter().any(|mark| before.ends_with(mark.as_bytes()));
         if is_cut { String::new() } else { name_of(found).unwrap_or_default() }
     }
 
-    /// Keeps a name that the standard library defines.
+    /// Records a name that the standard library defines.
     fn keep_standard(&mut self, node: Node<'_>) {
         let name = self.text.get(node.byte_range()).and_then(name_of);
         self.symbols.standard.extend(name.filter(|_| self.symbols.standard.len() < MOST));
     }
 
-    /// Keeps the module that a name is imported from.
+    /// Records the module that a name is imported from.
     fn keep_module(&mut self, node: Node<'_>, module: &Module) {
         let name = self.text.get(node.byte_range()).and_then(name_of).filter(|_| node.start_byte() >= module.first);
         if let Some(name) = name.filter(|_| self.symbols.modules.len() < MOST) {
@@ -344,7 +345,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Keeps the name that an import gives to what it imports.
+    /// Records the alias that an import gives to a name.
     fn rename(&mut self, (original, alias): imports::Renamed<'_>) {
         let names = self.last_name(original).zip(self.leaf(alias).filter(|_| alias.child_count() == 0));
         if let Some((original, alias)) = names.filter(|(original, alias)| original.text != alias.text)
@@ -354,7 +355,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds what a leaf imports: a name, or the last part of a path without its extension.
+    /// Records the name that a leaf imports: a name, or the last part of a path without its extension.
     fn keep_import(&mut self, node: Node<'_>) {
         let text = self.text.get(node.byte_range()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[..text.len().min(LINE)]);
@@ -366,7 +367,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Collects a variable, constant or field by the node that names it.
+    /// Collects a variable, constant or field from the node with its name.
     fn value(&mut self, node: Node<'_>, named: Option<Node<'_>>) {
         let Some(named) = named else { return };
         let receiver = ["object", "left", "operand"].iter().find_map(|field| named.child_by_field_name(field));
@@ -391,7 +392,7 @@ impl Reader<'_> {
     /// Collects a call, which may be a test case.
     fn case(&mut self, node: Node<'_>, function: &str, names: &[&str], wrapper: Option<u32>) {
         let Some(called) = node.child_by_field_name(function) else { return };
-        // `test.each(…)` and `it.only` are test cases, too.
+        // `test.each(…)` and `it.only` are test cases too.
         let base = called.child_by_field_name("object").unwrap_or(called);
         let is_case = self.leaf(base).is_some_and(|n| names.contains(&n.text.as_str()));
         let title = node.child_by_field_name("arguments").and_then(|a| a.named_child(0));
@@ -428,7 +429,7 @@ impl Reader<'_> {
         let heading = self.line_at(name.at);
         let (lines, signature) = (start..=end, start..=signature);
         self.taken.insert(name.at);
-        // For now as far as the node itself says it; `mark_local` compares it with the definitions around it.
+        // A first guess from the node itself; `mark_local` corrects it with the surrounding definitions.
         let is_local = !is_member(node);
         let scope = if kind == Kind::Function { self.scope(node) } else { String::new() };
         let bases = if kind == Kind::Function { Vec::new() } else { self.bases(node) };
@@ -436,7 +437,7 @@ impl Reader<'_> {
         self.symbols.definitions.push(Definition { name, kind, lines, signature, heading, is_local, scope, bases });
     }
 
-    /// Returns the type that the qualified name of a function names; empty: none.
+    /// Returns the type in the qualified name of a function; empty without one.
     fn scope(&self, node: Node<'_>) -> String {
         let mut at = node;
         let mut scope = None;
@@ -452,7 +453,7 @@ impl Reader<'_> {
         scope.and_then(|n| self.last_name(n)).map_or(String::new(), |name| name.text)
     }
 
-    /// Returns the types that a type extends or implements, in order.
+    /// Returns the base types of a type, in order.
     fn bases(&self, node: Node<'_>) -> Vec<String> {
         let mut found: Vec<(usize, String)> = Vec::new();
         let mut open: Vec<Node<'_>> = BASE_FIELDS.iter().filter_map(|f| node.child_by_field_name(f)).collect();
@@ -465,12 +466,12 @@ impl Reader<'_> {
                 found.extend(self.last_name(list).map(|name| (name.at, name.text)));
                 continue;
             }
-            // What `D by value` names behind the type is a value.
+            // In `D by value`, the name after the type is a value.
             let most = if list.kind() == "explicit_delegation" { 1 } else { MOST_BASES };
             let mut cursor = list.walk();
             let is_type = |n: &Node<'_>| !n.kind().contains("argument") && n.kind() != "access_specifier";
             for child in list.named_children(&mut cursor).filter(is_type).take(most) {
-                // Of `Generic[T]` the first part is the name.
+                // In `Generic[T]`, the first part is the name.
                 let named = child.child_by_field_name("value").filter(|_| child.kind() == "subscript").unwrap_or(child);
                 match BASE_LISTS.contains(&child.kind()) {
                     true => open.push(child),
@@ -485,7 +486,7 @@ impl Reader<'_> {
 
     /// Returns the line that contains a byte, without white space around it, at most [`MAX_HEADING`] bytes.
     fn line_at(&self, at: usize) -> Range<usize> {
-        // Of a long line, such as a minified file, only the part from the name on.
+        // In a long line, such as in a minified file, only the part from the name on.
         let start = self.line_start(at).unwrap_or(at);
         let rest = &self.text[start..self.text.len().min(start + LINE)];
         let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
@@ -512,7 +513,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the body of a definition, or that of the function that is assigned.
+    /// Returns the body of a definition, or of the assigned function.
     fn body<'n>(&self, node: Node<'n>) -> Option<Node<'n>> {
         let direct = node.child_by_field_name("body");
         let value = || {
@@ -531,7 +532,7 @@ impl Reader<'_> {
         direct.or_else(value).or_else(child)
     }
 
-    /// Returns the last line of what stands before a body.
+    /// Returns the last line before a body.
     fn before(&self, body: Node<'_>) -> u32 {
         let line = first(body);
         let start = self.line_start(body.start_byte());
@@ -539,7 +540,8 @@ impl Reader<'_> {
         if !is_alone {
             return line;
         }
-        // A brace on a line of its own belongs to the signature in no style, and comments before the first statement do not.
+        // A brace on its own line is not part of the signature in any style, and neither are comments before the
+        // first statement.
         let mut before = body.prev_sibling();
         while let Some(comment) = before.filter(|n| n.kind().contains("comment")) {
             before = comment.prev_sibling();
@@ -573,7 +575,7 @@ impl Reader<'_> {
 
     /// Returns the last part of a name: `c` of `a.b.c`, `a::b::c`, `a->c`, `c<T>`.
     fn last_name(&self, node: Node<'_>) -> Option<Name> {
-        /// Fields in which qualified names have their last part.
+        /// Fields with the last part of a qualified name.
         const LAST: [&str; 8] = ["property", "attribute", "field", "name", "function", "method", "suffix", "operand"];
         let mut at = node;
         for _ in 0..DEPTH {
@@ -599,7 +601,7 @@ impl Reader<'_> {
         Some(Name { text, at: node.start_byte() })
     }
 
-    /// Returns the start of a text, on one line.
+    /// Returns the start of a node's text, on one line.
     fn shown(&self, node: Node<'_>) -> String {
         let text = self.text.get(node.byte_range()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[..text.len().min(NAME)]);
@@ -637,7 +639,7 @@ fn mark_local(definitions: &mut [Definition]) {
     }
 }
 
-/// Returns what an assignment defines, if its right side is a function or a class.
+/// Returns the kind of definition that an assignment makes, if its right side is a function or a class.
 fn assigned(node: Node<'_>, right: &str, kind: Kind) -> Option<Kind> {
     match node.child_by_field_name(right)?.kind() {
         "arrow_function" | "function_expression" | "generator_function" => Some(kind),
@@ -646,14 +648,14 @@ fn assigned(node: Node<'_>, right: &str, kind: Kind) -> Option<Kind> {
     }
 }
 
-/// Returns the body of the function that a call has as its last argument, or of its block.
+/// Returns the body of the function that is the last argument of a call, or of its block.
 fn callback(node: Node<'_>) -> Option<Node<'_>> {
     let arguments = node.child_by_field_name("arguments");
     let last = arguments.and_then(|a| a.named_child((a.named_child_count() as u32).checked_sub(1)?));
     last.and_then(|function| function.child_by_field_name("body")).or_else(|| node.child_by_field_name("block"))
 }
 
-/// Returns false for a mention without content: `struct point` in C is a use of the type.
+/// Returns false for a declaration without a body: `struct point` in C is a use of the type.
 fn has_content(node: Node<'_>) -> bool {
     !node.kind().ends_with("_specifier") || node.child_by_field_name("body").is_some()
 }
@@ -662,13 +664,13 @@ fn first(node: Node<'_>) -> u32 {
     node.start_position().row as u32 + 1
 }
 
-/// Returns the last line; an end at the start of a line is the line before.
+/// Returns the last line of a node. If the node ends at the start of a line, that is the line before.
 fn last(node: Node<'_>) -> u32 {
     let end = node.end_position();
     if end.column == 0 && end.row > node.start_position().row { end.row as u32 } else { end.row as u32 + 1 }
 }
 
-/// Returns the first line of the attributes that stand directly before a definition, or its own.
+/// Returns the first line of the attributes directly before a definition, or its own first line.
 fn attributes(node: Node<'_>) -> u32 {
     let mut line = first(node);
     let mut before = node.prev_sibling();

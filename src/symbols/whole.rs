@@ -1,16 +1,16 @@
-//! Names that stand for a whole module in a file: `np` after `import numpy as np`, `http` after `import "net/http"`.
+//! Names that refer to a whole module in a file: `np` after `import numpy as np`, `http` after `import "net/http"`.
 
 use super::imports;
 use tree_sitter::Node;
 
-/// Bytes of the name of a module.
+/// Bytes of a module name, at most.
 const MOST: usize = 200;
 
-/// A name of the file, and the module that it stands for, as the import writes it.
+/// A name in the file, and its module as written in the import.
 pub(super) type Whole = (String, String);
 
-/// Returns the names that an import gives to whole modules. `import`: the whole statement, or the declaration of a variable with
-/// the value `require("…")`.
+/// Returns the names that an import gives to whole modules. `import` is the whole statement, or the declaration of a
+/// variable with the value `require("…")`.
 pub(super) fn names(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
     let mut found = match import.kind() {
         "import_statement" => match source_of(import) {
@@ -32,7 +32,7 @@ fn source_of(import: Node<'_>) -> Option<Node<'_>> {
     clause.unwrap_or(import).child_by_field_name("source")
 }
 
-/// Reads the children of some kinds.
+/// Reads the children of some kinds with `read`.
 fn each(node: Node<'_>, text: &[u8], kinds: &[&str], read: fn(Node<'_>, &[u8]) -> Vec<Whole>) -> Vec<Whole> {
     let mut cursor = node.walk();
     let children = node.named_children(&mut cursor).filter(|child| kinds.contains(&child.kind()));
@@ -75,7 +75,7 @@ fn required(declaration: Node<'_>, text: &[u8]) -> Option<Whole> {
     Some((shown(name, text), shown(module, text)))
 }
 
-/// Reads the import of Go. That of Java and Kotlin has other children.
+/// Reads an import of Go. That of Java and Kotlin has other children.
 fn go(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
     let mut found = each(import, text, &["import_spec"], go_package);
     let mut cursor = import.walk();
@@ -85,8 +85,8 @@ fn go(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
     found
 }
 
-/// Reads a package of Go. Without an alias, its name is not known for certain: it is likely the last part of the path, without
-/// a version and without the `go` of `go-redis`.
+/// Reads a package of Go. Without an alias, its name is uncertain: usually it is the last part of the path, without a
+/// version and without the `go` of `go-redis`.
 fn go_package(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
     let module = import.child_by_field_name("path").map_or(String::new(), |path| shown(path, text));
     if let Some(alias) = import.child_by_field_name("name") {
@@ -100,7 +100,7 @@ fn go_package(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
     if is_version(last) {
         last = parts.next().unwrap_or_default();
     }
-    // `gopkg.in/yaml.v3`.
+    // The version of `gopkg.in/yaml.v3`.
     let last = last.rsplit_once('.').filter(|(_, version)| is_version(version)).map_or(last, |(name, _)| name);
     let bare = last.strip_prefix("go-").unwrap_or(last);
     let bare = bare.strip_suffix("-go").or_else(|| bare.strip_suffix(".go")).unwrap_or(bare);

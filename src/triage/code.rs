@@ -5,9 +5,9 @@ use crate::report::paint::{self, Painted};
 use crate::wire::Finding;
 use std::ops::Range;
 
-/// Lines on each side of a finding that are shown.
+/// Lines on each side of a finding that are shown, at most.
 const AROUND: usize = 200;
-/// Bytes of a line that are shown.
+/// Bytes of a line that are shown, at most.
 const MOST: usize = 4_000;
 
 /// The code of a finding.
@@ -16,14 +16,14 @@ pub struct Code {
     pub rows: Vec<CodeRow>,
     /// Index of the first row of the finding.
     pub focus: usize,
-    /// Where the rows come from, if not from the stored change.
+    /// Source of the rows, if it is not the stored change.
     pub note: Option<&'static str>,
 }
 
 /// A row of code.
 #[derive(Clone, Debug)]
 pub enum CodeRow {
-    /// Lines are left out here.
+    /// Omitted lines.
     Gap,
     Line(CodeLine),
 }
@@ -31,7 +31,7 @@ pub enum CodeRow {
 /// A line of code.
 #[derive(Clone, Debug)]
 pub struct CodeLine {
-    /// On the new side; of a removed line `None`.
+    /// Line number on the new side; `None` for a removed line.
     pub number: Option<u32>,
     pub kind: LineKind,
     /// True if the finding is about the line.
@@ -42,7 +42,7 @@ pub struct CodeLine {
     pub quoted: Option<Range<usize>>,
 }
 
-/// Returns the code of a finding. The lines are masked as they were stored.
+/// Returns the code of a finding. Secrets in the lines are masked, as in the store.
 pub fn code(finding: &Finding, files: &[(Option<ObjectId>, FileChange)]) -> Code {
     let Some(file) = &finding.file else {
         return quote(finding, "the finding is about the whole change");
@@ -77,7 +77,7 @@ fn change(finding: &Finding, file: &str, text: &TextChange) -> Code {
 
 fn hunk_lines(finding: &Finding, file: &str, text: &TextChange, hunk: &Hunk) -> Vec<CodeLine> {
     let lines: Vec<_> = text.lines(hunk).collect();
-    // Each side is a text of its own: a removed quote does not open a string in the lines behind it.
+    // Each side is coloured as a separate text: a removed quote must not open a string in the lines after it.
     let side = |without: LineKind| {
         let own = lines.iter().filter(move |l| l.kind != without).map(|l| trim_line_end(l.text));
         paint::lines(file.as_bytes(), own).into_iter()
@@ -106,7 +106,7 @@ fn is_about(finding: &Finding, number: u32) -> bool {
     (first..=finding.end_line.unwrap_or(first)).contains(&number)
 }
 
-/// Finds the quote of a finding on a line. A quote that is the whole line needs no mark.
+/// Finds the quote of a finding on a line; `None` for a quote of the whole line, which needs no mark.
 fn quoted(finding: &Finding, text: &[u8]) -> Option<Range<usize>> {
     let quote = finding.quote.lines().next()?.trim().as_bytes();
     let at = memchr::memmem::find(text, quote).filter(|_| !quote.is_empty())?;

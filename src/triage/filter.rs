@@ -1,4 +1,4 @@
-//! Which findings are listed, and in which order. Pure.
+//! Selects and orders the listed findings. Pure.
 
 use super::{Item, Subject, confidence, severity, status};
 use crate::wire::{Confidence, Disposition, Severity};
@@ -9,7 +9,7 @@ const CONFIDENCES: [Confidence; 3] = [Confidence::High, Confidence::Medium, Conf
 const STATUSES: [Disposition; 5] =
     [Disposition::Pending, Disposition::Accepted, Disposition::Rejected, Disposition::Deferred, Disposition::Fixed];
 
-/// A value that a filter can ask for.
+/// A value that a filter can select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     Status(Disposition),
@@ -61,12 +61,12 @@ impl Choice {
 /// The name of the group of findings without a file.
 pub const WHOLE: &str = "the whole change";
 
-/// Which findings are listed.
+/// The filter of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Values of one group are alternatives; groups restrict each other.
     pub chosen: Vec<Choice>,
-    /// Text that a finding contains, in lower case; empty: any.
+    /// Lower-case text that a finding must contain; empty for any.
     pub search: String,
 }
 
@@ -110,7 +110,7 @@ impl Filter {
     }
 }
 
-/// Returns the values that the findings of a review have, with their numbers.
+/// Returns the values that occur in the findings of a review, with their counts.
 pub fn choices(subject: &Subject) -> Vec<(Choice, usize)> {
     let mut all: Vec<Choice> = STATUSES.map(Choice::Status).into();
     all.push(Choice::Proposed);

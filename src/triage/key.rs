@@ -1,20 +1,20 @@
 //! Keys from the bytes of a terminal: the sequences of xterm and its descendants, and bracketed paste.
 //!
-//! Unknown sequences are dropped as a whole, so that no part of one acts as a key. Source: "XTerm Control Sequences"
-//! (invisible-island.net/xterm/ctlseqs), PC-style function keys.
+//! Unknown sequences are discarded completely, so that no part of one acts as a key. Source: "XTerm Control
+//! Sequences" (invisible-island.net/xterm/ctlseqs), PC-style function keys.
 
-/// Bytes of a paste that are kept.
+/// Bytes of a paste that are kept, at most.
 const MOST_PASTED: usize = 64 << 10;
-/// Bytes of a sequence, beyond which it is dropped.
+/// Bytes of a sequence, at most; a longer one is discarded.
 const MOST_SEQUENCE: usize = 64;
 const PASTE_END: &[u8] = b"\x1b[201~";
 const ESCAPE: u8 = 0x1b;
 
-/// A key that a person pressed.
+/// A key that the user pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Char(char),
-    /// With Ctrl: a lower case letter.
+    /// A lower-case letter with Ctrl.
     Ctrl(char),
     Enter,
     Esc,
@@ -40,26 +40,26 @@ pub enum Typed {
     Paste(String),
 }
 
-/// Turns bytes into keys. A sequence may arrive in several reads.
+/// Decodes bytes into keys. A sequence may arrive in several reads.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
-    /// The text of a paste that has not ended.
+    /// Text of an unfinished paste.
     paste: Option<Vec<u8>>,
 }
 
-/// The start of some bytes.
+/// The result of decoding the start of the bytes.
 enum Step {
-    /// A key of so many bytes; `None`: an unknown sequence.
+    /// A key of this number of bytes; `None` for an unknown sequence.
     Key(Option<Key>, usize),
-    /// A paste begins behind so many bytes.
+    /// A paste starts after this number of bytes.
     Paste(usize),
     /// More bytes are needed.
     Wait,
 }
 
 impl Decoder {
-    /// Takes bytes, and returns the keys that are complete.
+    /// Decodes bytes, and returns the complete keys.
     pub fn take(&mut self, bytes: &[u8]) -> Vec<Typed> {
         self.bytes.extend_from_slice(bytes);
         let mut out = Vec::new();
@@ -100,7 +100,7 @@ impl Decoder {
     fn pasted(&mut self) -> Option<String> {
         let paste = self.paste.as_mut()?;
         let end = memchr::memmem::find(&self.bytes, PASTE_END);
-        // The end may be cut between two reads.
+        // The end marker may be split between two reads.
         let most = end.unwrap_or(self.bytes.len().saturating_sub(PASTE_END.len() - 1));
         let room = MOST_PASTED.saturating_sub(paste.len()).min(most);
         paste.extend_from_slice(&self.bytes[..room]);
@@ -141,16 +141,16 @@ fn character(first: u8, bytes: &[u8]) -> Step {
     }
 }
 
-/// Decodes what follows an Escape.
+/// Decodes the bytes after an Escape.
 fn escape(rest: &[u8]) -> Step {
     match rest {
         [] => Step::Wait,
         [b'[', rest @ ..] => control(rest),
         [b'O', key, ..] => Step::Key(letter(*key), 3),
         [b'O'] => Step::Wait,
-        // Two Escapes, or one before a sequence: the first is the key.
+        // For two Escapes, or one before a sequence, the first is the key.
         [ESCAPE, ..] => Step::Key(Some(Key::Esc), 1),
-        // With Alt: not used.
+        // Combinations with Alt are not used.
         _ => Step::Key(None, 2),
     }
 }

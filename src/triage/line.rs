@@ -1,4 +1,4 @@
-//! A line of text that a person types: characters and a cursor. Pure.
+//! A line of text input: characters and a cursor. Pure.
 
 use super::key::Key;
 
@@ -9,12 +9,12 @@ const MOST: usize = 1_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     chars: Vec<char>,
-    /// The index of the character behind the cursor.
+    /// Index of the character after the cursor.
     cursor: usize,
 }
 
 impl Line {
-    /// Makes a line with the cursor at its end.
+    /// Creates a line with the cursor at its end.
     pub fn new(text: &str) -> Self {
         let chars: Vec<char> = text.chars().take(MOST).collect();
         Self { cursor: chars.len(), chars }
@@ -40,7 +40,7 @@ impl Line {
         }
     }
 
-    /// Applies a key of editing. Returns false for another key.
+    /// Applies an editing key. Returns false for other keys.
     pub fn press(&mut self, key: Key) -> bool {
         match key {
             Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
@@ -63,7 +63,7 @@ impl Line {
         self.chars.drain(range);
     }
 
-    /// Returns where the word before the cursor starts.
+    /// Returns the start of the word before the cursor.
     fn word(&self) -> usize {
         let before = &self.chars[..self.cursor];
         let end = before.iter().rposition(|c| !c.is_whitespace()).map_or(0, |i| i + 1);

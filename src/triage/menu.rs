@@ -1,4 +1,4 @@
-//! The menu: sensible next commands, by the state of the repository. Pure.
+//! The menu: suggested next commands for the state of the repository. Pure.
 
 pub mod view;
 
@@ -8,28 +8,28 @@ use super::scroll;
 use super::state::Leave;
 use crate::wire::stored::Status;
 
-/// Entries that a page key passes.
+/// Entries that a page key moves by.
 const PAGE: usize = 5;
 /// Digits of a commit ID.
 const SHORT: usize = 12;
 
-/// The situation in which the program is started.
+/// The situation at the start of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The folder, for the title.
     pub folder: String,
-    /// `None`: no repository with a worktree; see `outside`.
+    /// `None` without a repository with a worktree; see `outside`.
     pub repo: Option<Repository>,
-    /// Why there is no repository with a worktree.
+    /// Reason why there is no repository with a worktree.
     pub outside: Outside,
-    /// Why the repository cannot be read as a whole.
+    /// Reason why the repository cannot be read completely.
     pub problem: Option<String>,
 }
 
-/// Why reviews of a folder are not possible.
+/// The reason why a folder cannot be reviewed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Outside {
-    /// It is in no repository.
+    /// The folder is not in a repository.
     #[default]
     NoRepository,
     /// The repository has no worktree.
@@ -48,7 +48,7 @@ impl Outside {
         }
     }
 
-    /// Returns what to do. `init` of this program needs a worktree, and does not make a repository.
+    /// Returns a suggestion. `init` of this program needs a worktree, and does not create a repository.
     fn advice(&self) -> String {
         let at = format!("{} -C FOLDER", crate::NAME);
         match self {
@@ -66,14 +66,14 @@ impl Outside {
     }
 }
 
-/// Reviews after commits, as far as they are not done.
+/// Unfinished reviews after commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Background {
     /// The commit under review.
     pub running: Option<String>,
-    /// The commit that waits, and why if it does not start by itself.
+    /// The waiting commit, with the reason if it does not start by itself.
     pub waiting: Option<(String, Option<String>)>,
-    /// The commit whose review failed last, and why.
+    /// The commit whose review failed last, with the reason.
     pub failed: Option<(String, String)>,
 }
 
@@ -87,7 +87,7 @@ pub struct Repository {
     pub staged: usize,
     /// Number of changed files that are not staged, untracked ones included.
     pub unstaged: usize,
-    /// The base of the branch, if the branch has commits that it lacks.
+    /// The base of the branch, if the branch has commits that the base lacks.
     pub base: Option<String>,
     pub remotes: Vec<String>,
     /// The newest stored review.
@@ -113,13 +113,13 @@ pub struct Stored {
 pub struct Latest {
     pub stored: Stored,
     pub status: Status,
-    /// The pull request that it is about.
+    /// Number of the reviewed pull request.
     pub pull: Option<u64>,
-    /// True if the last round blocks. Decisions that were made since count in the next round.
+    /// True if the last round blocks. Later decisions count in the next round.
     pub blocks: bool,
     /// True if the reviewed commit is checked out.
     pub is_checked_out: bool,
-    /// True if the review is of what is staged or committed.
+    /// True if the review is of staged or committed changes.
     pub is_without_worktree: bool,
     pub pending: usize,
     /// IDs of the accepted findings.
@@ -139,7 +139,7 @@ pub struct Pull {
     pub base: String,
 }
 
-/// Subject of an entry. It determines which entry is selected afterwards.
+/// The subject of an entry, which determines the entry that is selected after it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
     Review,
@@ -161,14 +161,14 @@ pub enum Topic {
     Help,
 }
 
-/// The action of a picked entry.
+/// The action of a selected entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Runs the command of the entry.
     Run,
-    /// Offers the remotes.
+    /// Shows the remotes.
     Remotes,
-    /// Asks the forge of a remote for its pull requests, and offers them.
+    /// Requests the pull requests from the forge of a remote, and shows them.
     Pulls(String),
 }
 
@@ -178,7 +178,7 @@ pub struct Entry {
     pub topic: Topic,
     pub title: String,
     pub about: String,
-    /// The command that it runs, without the name of the program.
+    /// The command of the entry, without the name of the program.
     pub command: Vec<String>,
     pub act: Act,
 }
@@ -194,7 +194,7 @@ impl Entry {
     }
 }
 
-/// Returns the entries for the surroundings, the most sensible first.
+/// Returns the entries for the situation, the most useful first.
 pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
     let mut out = Vec::new();
     if let Some(repo) = &surroundings.repo {
@@ -243,7 +243,7 @@ fn of_latest(latest: &Latest, repo: &Repository) -> Vec<Entry> {
             let about = format!("comment on pull request #{number}; goes to the network");
             out.push(Entry::new(Topic::Post, format!("Post {count}"), about, &["post", id]));
         }
-        // A fix changes the worktree, which need not have the pull request.
+        // A fix changes the worktree, which may not contain the pull request.
         if latest.pull.is_none() || latest.is_checked_out {
             let about = "let a model change a copy, verify it, and show the diff";
             let ids = latest.accepted.iter().map(String::as_str);
@@ -263,12 +263,12 @@ fn of_latest(latest: &Latest, repo: &Repository) -> Vec<Entry> {
     out
 }
 
-/// Returns the entry that reviews again. `None`: a pull request, of which several remotes could be meant.
+/// Returns the entry for another review; `None` for a pull request that could belong to several remotes.
 fn of_next_round(latest: &Latest, repo: &Repository) -> Option<Entry> {
     let about = "review again and compare with the round before";
     let id = latest.stored.id.as_str();
     match (latest.pull, &repo.remotes[..]) {
-        // A review of what is staged or committed does not see other edits.
+        // A review of staged or committed changes does not see other edits.
         (None, _) if latest.is_without_worktree && repo.unstaged > 0 => {
             let about = format!("{about}, with the files that are not staged");
             Some(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "changes", "--follow-up", id]))
@@ -284,7 +284,7 @@ fn of_next_round(latest: &Latest, repo: &Repository) -> Option<Entry> {
     }
 }
 
-/// Returns the entries that review changes.
+/// Returns the entries for reviewing changes.
 fn of_changes(repo: &Repository) -> Vec<Entry> {
     let mut out = Vec::new();
     if repo.staged > 0 {
@@ -308,7 +308,7 @@ fn of_changes(repo: &Repository) -> Vec<Entry> {
     out
 }
 
-/// Returns the entry about reviews after commits that are not done.
+/// Returns the entry about unfinished reviews after commits.
 fn of_background(background: &Background) -> Option<Entry> {
     let Background { running, waiting, failed } = background;
     let mut states = Vec::new();
@@ -380,7 +380,7 @@ fn of_pull(remote: &str, p: &Pull) -> Entry {
     Entry::new(Topic::Pull, format!("Review #{number} {}", p.title), about, &command)
 }
 
-/// Returns the topics that make sense after another one, the best first.
+/// Returns the useful topics after another one, the best first.
 fn after(topic: Topic) -> &'static [Topic] {
     match topic {
         Topic::Review | Topic::Pull | Topic::FollowUp => &[Topic::Confirm, Topic::Triage, Topic::Post, Topic::Complete],
@@ -410,23 +410,23 @@ pub fn next(entries: &[Entry], ran: Option<Topic>) -> usize {
 pub enum Input {
     Key(Key),
     Resize(Size),
-    /// The repository was read again, after an entry with this topic ran.
+    /// The repository was read again after an entry with this topic ran.
     Found(Box<Surroundings>, Option<Topic>),
     /// The forge answered.
     Pulls {
         remote: String,
         all: Vec<Pull>,
     },
-    /// An error, in words.
+    /// An error as text.
     Problem(String),
 }
 
-/// Work for the edge.
+/// An effect for the edge to perform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Runs a command of this program, and reads the repository again.
     Run(Vec<String>, Topic),
-    /// Asks the forge of a remote.
+    /// Requests the pull requests from the forge of a remote.
     Pulls(String),
     Look,
     Redraw,
@@ -447,7 +447,7 @@ pub struct List {
 pub struct State {
     pub size: Size,
     pub surroundings: Surroundings,
-    /// The lists that lead to the one that is shown, which is the last; never empty.
+    /// The open lists; the last one is shown. Never empty.
     lists: Vec<List>,
     pub problem: Option<String>,
 }
@@ -458,7 +458,7 @@ impl State {
         Self { size, surroundings, lists: vec![list], problem: None }
     }
 
-    /// Returns the list that is shown.
+    /// Returns the list on the screen.
     pub fn list(&self) -> Option<&List> {
         self.lists.last()
     }
@@ -485,7 +485,7 @@ fn main(surroundings: &Surroundings, ran: Option<Topic>) -> List {
     List { title: "What next?".to_owned(), entries, current }
 }
 
-/// Returns the next state and the work for the edge.
+/// Returns the next state and the effects.
 #[must_use]
 pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
     let effects = match input {

@@ -1,23 +1,23 @@
-//! Rows of cells: the only way by which text reaches the screen. Foreign text is inert in them.
+//! Rows of cells: all text on the screen goes through them. They escape untrusted text.
 //!
-//! The terminal gets characters whose width all terminals agree on: joiners and variation selectors, whose effect
-//! differs between terminals, are shown as escapes here even where [`crate::untrusted`] lets them pass.
+//! The terminal gets only characters whose width is the same in all terminals: joiners and variation selectors, whose
+//! effect differs, are shown as escapes here, even where [`crate::untrusted`] allows them.
 
 use crate::untrusted::{Piece, pieces};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-/// Abilities of the terminal.
+/// Features of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
-    /// The 16 colours of the terminal; without them attributes alone.
+    /// Use the 16 colours of the terminal; otherwise only attributes.
     pub color: bool,
-    /// Characters beyond ASCII for signs and borders.
+    /// Use Unicode signs and borders.
     pub unicode: bool,
 }
 
-/// Meaning of a part of the screen.
+/// The meaning of a part of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     Plain,
@@ -41,8 +41,8 @@ pub enum Ink {
 }
 
 impl Theme {
-    /// Returns the style of an ink. No style assumes a background: it uses colours of the terminal's own palette that
-    /// are legible on light and dark ones.
+    /// Returns the style of an ink. No style assumes a background: the colours are from the terminal's own palette,
+    /// and legible on light and dark backgrounds.
     pub fn style(self, ink: Ink) -> Style {
         let (color, modifier) = match ink {
             Ink::Plain => (None, Modifier::empty()),
@@ -66,7 +66,7 @@ impl Theme {
         color.filter(|_| self.color).map_or(style, |c| style.fg(c))
     }
 
-    /// Returns a sign, or what stands for it in ASCII.
+    /// Returns a sign, or its ASCII replacement.
     pub fn sign(self, unicode: &'static str, ascii: &'static str) -> &'static str {
         if self.unicode { unicode } else { ascii }
     }
@@ -76,7 +76,7 @@ impl Theme {
     }
 }
 
-/// A character in its cell or two.
+/// A character of one or two cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Glyph {
     text: String,
@@ -91,7 +91,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Makes a row of text.
+    /// Creates a row of text.
     pub fn of(style: Style, text: impl AsRef<[u8]>) -> Self {
         Self::default().put(style, text)
     }
@@ -136,7 +136,7 @@ impl Row {
         }
     }
 
-    /// Appends a character; one without a width goes into the cell before it.
+    /// Appends a character; a zero-width one goes into the cell before it.
     fn character(&mut self, c: char, width: usize, style: Style) {
         match self.glyphs.last_mut() {
             Some(last) if width == 0 => last.text.push(c),
@@ -162,7 +162,7 @@ impl Row {
         self
     }
 
-    /// Cuts the row to a width; the sign says that something was cut.
+    /// Truncates the row to a width; the sign marks the truncation.
     #[must_use]
     pub fn cut(mut self, width: usize, sign: &'static str) -> Self {
         if self.width() <= width {
@@ -177,7 +177,7 @@ impl Row {
         self
     }
 
-    /// Leaves out the first columns; the sign says so.
+    /// Removes the first columns; the sign marks the removal.
     #[must_use]
     pub fn shifted(mut self, columns: usize, sign: &'static str) -> Self {
         if columns == 0 || self.glyphs.is_empty() {
@@ -188,7 +188,7 @@ impl Row {
         Self::of(Style::new().add_modifier(Modifier::DIM), sign).and(self)
     }
 
-    /// Returns how many glyphs fit into a width.
+    /// Returns the number of glyphs that fit into a width.
     fn count(&self, width: usize) -> usize {
         let ends = self.glyphs.iter().scan(0, |end, g| {
             *end += usize::from(g.width);
@@ -197,7 +197,7 @@ impl Row {
         ends.take_while(|end| *end <= width).count()
     }
 
-    /// Breaks the row into rows of a width, at spaces where possible.
+    /// Wraps the row to a width, at spaces if possible.
     pub fn wrapped(self, width: usize) -> Vec<Self> {
         let width = width.max(2);
         let mut out = Vec::new();
@@ -240,7 +240,7 @@ impl Row {
             }
             buffer[(x, area.y)].set_symbol(&glyph.text).set_style(glyph.style);
             if glyph.width == 2 {
-                // Hidden behind the wide character.
+                // The wide character covers this cell.
                 buffer[(x + 1, area.y)].reset();
                 buffer[(x + 1, area.y)].set_style(glyph.style);
             }
@@ -255,7 +255,7 @@ impl Glyph {
     }
 }
 
-/// Breaks text of several lines into rows of a width.
+/// Wraps text of several lines to a width.
 pub fn wrapped(style: Style, text: &str, width: usize) -> Vec<Row> {
     text.lines().flat_map(|line| Row::of(style, line).wrapped(width)).collect()
 }
@@ -264,13 +264,13 @@ pub fn wrapped(style: Style, text: &str, width: usize) -> Vec<Row> {
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     pub title: Row,
-    /// At the right end of the upper border.
+    /// Note at the right end of the upper border.
     pub note: Row,
     pub is_focused: bool,
 }
 
 impl Frame {
-    /// Draws the frame, clears what is behind it, and returns the area inside of it.
+    /// Draws the frame, clears the area behind it, and returns the inner area.
     pub fn draw(&self, area: Rect, theme: Theme, buffer: &mut Buffer) -> Rect {
         let area = area.intersection(buffer.area);
         let inner = Rect { x: area.x + 2, y: area.y + 1, ..area };
@@ -298,7 +298,7 @@ impl Frame {
         inner
     }
 
-    /// Draws the title and the note into the upper border.
+    /// Draws the title and the note on the upper border.
     fn heading(&self, area: Rect, theme: Theme, buffer: &mut Buffer) {
         let room = usize::from(area.width).saturating_sub(6);
         let spaced = |row: &Row, room| {
@@ -345,7 +345,7 @@ mod tests {
         ] {
             assert_eq!(drawn(&Row::of(Style::new(), text), 40).trim_end(), shown, "{text:?}");
         }
-        // A mark without a letter has a cell of its own.
+        // A combining mark without a letter gets its own cell.
         let row = Row::of(Style::new(), "\u{301}a");
         assert_eq!(row.width(), 2);
     }

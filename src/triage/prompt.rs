@@ -1,4 +1,4 @@
-//! The line in which a person types a reason, a date or a search. Pure.
+//! The input line for a reason, a date or a search. Pure.
 
 use super::key::Key;
 use super::line::Line;
@@ -6,7 +6,7 @@ use crate::disposition::DEFERRED_DAYS;
 use jiff::Span;
 use jiff::civil::Date;
 
-/// Purpose of a prompt.
+/// The purpose of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
     Reject {
@@ -16,24 +16,24 @@ pub enum Purpose {
     Defer {
         names: Vec<String>,
     },
-    /// `before`: the search that Esc brings back.
+    /// `before` is the search that Esc restores.
     Search {
         before: String,
     },
 }
 
-/// A question with the answer so far.
+/// A question with its current answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
     pub purpose: Purpose,
     pub line: Line,
-    /// Why the answer was not taken.
+    /// Reason why the answer was rejected.
     pub problem: Option<String>,
-    /// The line is an offer that was not edited: another answer that is typed replaces it.
+    /// The line is an unedited suggestion, which new input replaces.
     is_offer: bool,
 }
 
-/// Result of a key.
+/// The result of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Answer {
     Open,
@@ -48,7 +48,7 @@ impl Prompt {
         Self { purpose: Purpose::Reject { names, needs_reason }, line: Line::default(), problem: None, is_offer: false }
     }
 
-    /// Offers the date that the command line takes by default.
+    /// Suggests the default date of the command line.
     pub(super) fn defer(names: Vec<String>, today: Date) -> Self {
         let date = today.checked_add(Span::new().days(DEFERRED_DAYS)).unwrap_or(today);
         Self { purpose: Purpose::Defer { names }, line: Line::new(&date.to_string()), problem: None, is_offer: true }
@@ -59,7 +59,7 @@ impl Prompt {
         Self { purpose: Purpose::Search { before: before.to_owned() }, line, problem: None, is_offer: false }
     }
 
-    /// Returns what is asked.
+    /// Returns the question.
     pub fn title(&self) -> String {
         match &self.purpose {
             Purpose::Reject { names, .. } => format!("Reject {}: why?", names.join(", ")),
@@ -84,8 +84,8 @@ impl Prompt {
         self.line.insert(text);
     }
 
-    /// Ends an offer when text is edited. `typed`: the first character that is inserted. A space keeps what is offered, for a
-    /// reason behind it.
+    /// Accepts or replaces the suggestion when text is edited. `typed` is the first inserted character. A space keeps
+    /// the suggestion, so that a reason can follow it.
     fn take_offer(&mut self, typed: Option<char>) {
         if self.is_offer && typed.is_some_and(|c| !c.is_whitespace()) {
             self.line = Line::default();
@@ -130,7 +130,7 @@ impl Prompt {
 /// Parses a date, or a number of days, weeks or months from today.
 ///
 /// # Errors
-/// It is neither, or not in the future.
+/// The text is neither, or the date is not in the future.
 fn until(text: &str, today: Date) -> Result<Date, String> {
     let unit = text.chars().next_back().filter(char::is_ascii_alphabetic);
     let number = unit.and_then(|_| text[..text.len() - 1].parse::<i32>().ok());

@@ -90,7 +90,8 @@ pub(super) fn entry(finding: &Finding, decision: Decision, reason: &str) -> Entr
     }
 }
 
-/// Four findings: F1 about the whole change, F2 and F3 (rejected) of a Python file, F4 of a script, with a proposal.
+/// Returns a review with four findings: F1 about the whole change, F2 and F3 (rejected) in a Python file, F4 in a
+/// script, with a proposal.
 pub(super) fn subject() -> Subject {
     let whole = Finding {
         rule_id: "lockfile-drift".to_owned(),

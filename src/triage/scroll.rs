@@ -2,7 +2,7 @@
 
 use super::key::Key;
 
-/// Returns the rows by which a key moves; `None`: it moves nothing. `page`: rows of a page key.
+/// Returns the number of rows by which a key moves; `None` for other keys. `page` is the distance of a page key.
 pub(super) fn rows(key: Key, page: usize) -> Option<isize> {
     let page = isize::try_from(page).unwrap_or(isize::MAX);
     match key {
@@ -16,7 +16,7 @@ pub(super) fn rows(key: Key, page: usize) -> Option<isize> {
     }
 }
 
-/// Returns a row moved by some rows, within the first and the last one.
+/// Returns a row after a move, limited to the first and the last one.
 pub(super) fn moved(row: usize, by: isize, last: usize) -> usize {
     row.saturating_add_signed(by).min(last)
 }

@@ -1,4 +1,4 @@
-//! The state machine of triage: keys and results in, the next state and effects out. Pure.
+//! The state machine of triage: from keys and results to the next state and effects. Pure.
 
 use super::filter::{self, Choice, Filter, Row, Sort};
 use super::key::Key;
@@ -13,7 +13,7 @@ use crate::wire::Severity;
 use jiff::civil::Date;
 use std::collections::BTreeSet;
 
-/// Values that a page key passes in the filter.
+/// Values of the filter that a page key moves by.
 const FILTER_PAGE: usize = 10;
 
 /// A part of the screen.
@@ -35,14 +35,14 @@ pub enum Input {
     Key(Key),
     Paste(String),
     Resize(Size),
-    /// Decisions were recorded. `before`: the decisions that they replace. `shared`: findings on which the shared file has
-    /// another decision, which holds in gate mode.
+    /// Decisions were recorded. `before` has the decisions that they replace; `shared` has findings with another
+    /// decision in the shared file, which applies in gate mode.
     Decided {
         decided: Vec<(String, Entry)>,
         before: Held,
         shared: Vec<(String, Decision)>,
     },
-    /// The newest decision was taken back.
+    /// The newest decision was undone.
     Undone,
     /// Replacements were written. `notes`: the effect on the findings.
     Applied {
@@ -51,12 +51,12 @@ pub enum Input {
     },
     /// The review was read again.
     Loaded(Box<Subject>),
-    /// An effect failed, or has more to say than a line.
+    /// An effect failed, or its message needs more than a line.
     Notice(Notice),
     Message(Message),
 }
 
-/// Work for the edge.
+/// An effect for the edge to perform.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Decide(Order),
@@ -92,11 +92,11 @@ pub struct Order {
     pub decision: Decision,
     pub reason: Option<String>,
     pub until: Option<Date>,
-    /// True if the shared file of the repository gets it too.
+    /// Also write the decision to the shared file of the repository.
     pub is_shared: bool,
 }
 
-/// Why the program ends.
+/// The reason why the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
     Done,
@@ -104,7 +104,7 @@ pub enum Leave {
     Interrupted,
 }
 
-/// A line about a finished action.
+/// A message about a finished action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub text: String,
@@ -121,7 +121,7 @@ impl Message {
     }
 }
 
-/// A text that a person closes.
+/// A text that the user closes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub title: String,
@@ -130,16 +130,16 @@ pub struct Notice {
     pub hints: Vec<String>,
 }
 
-/// Meaning of the keys.
+/// The current meaning of the keys.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mode {
     Browse,
     Prompt(Prompt),
-    /// Chooses values; the index of the one under the cursor.
+    /// Selects filter values; has the index of the value under the cursor.
     Filter(usize),
-    /// The first row that is shown.
+    /// Shows the help; has the first visible row.
     Help(usize),
-    /// Asks before an effect. The command that it stands for is shown.
+    /// Asks before an effect. Shows the equivalent command.
     Ask {
         title: String,
         command: Vec<String>,
@@ -148,13 +148,13 @@ pub enum Mode {
     Notice(Notice),
 }
 
-/// A decision that can be taken back.
+/// A decision that can be undone.
 #[derive(Clone, Debug)]
 struct Undoable {
     held: Held,
-    /// The findings as they were, by index.
+    /// The earlier findings, by index.
     items: Vec<(usize, Item)>,
-    /// Where the cursor was.
+    /// The earlier position of the cursor.
     current: Option<usize>,
 }
 
@@ -168,14 +168,14 @@ pub struct State {
     /// The pane that a small terminal shows below the findings.
     pub lower: Pane,
     pub is_zoomed: bool,
-    /// The finding under the cursor, by index; `None`: no finding is listed.
+    /// Index of the finding under the cursor; `None` if no finding is listed.
     pub current: Option<usize>,
     pub marked: BTreeSet<usize>,
     pub filter: Filter,
     pub sort: Sort,
-    /// The first row of the code; `None`: so that the finding is in sight.
+    /// First visible row of the code; `None` to keep the finding visible.
     pub code_top: Option<usize>,
-    /// The first column of the code.
+    /// First visible column of the code.
     pub code_left: usize,
     pub details_top: usize,
     pub message: Option<Message>,
@@ -248,7 +248,7 @@ impl State {
         self.rows().into_iter().filter_map(item).collect()
     }
 
-    /// Returns the findings that an action is about: the marked ones that are listed, or the one under the cursor.
+    /// Returns the findings of an action: the listed and marked ones, or the one under the cursor.
     fn targets(&self) -> Vec<usize> {
         let marked: Vec<usize> = self.listed().into_iter().filter(|i| self.marked.contains(i)).collect();
         if marked.is_empty() { self.current.into_iter().collect() } else { marked }
@@ -260,7 +260,7 @@ impl State {
         }
     }
 
-    /// Puts the cursor on a listed finding if it is on none.
+    /// Moves the cursor to a listed finding if it is on none.
     fn settle(&mut self) {
         let listed = self.listed();
         if !self.current.is_some_and(|c| listed.contains(&c)) {
@@ -276,7 +276,8 @@ impl State {
         self.select(Some(listed[scroll::moved(at, by, last)]));
     }
 
-    /// Moves to the next pending finding, around the end of the list. Returns false if there is none.
+    /// Moves to the next pending finding, and wraps around at the end of the list. Returns false if no finding is
+    /// pending.
     fn go_pending(&mut self, is_forward: bool) -> bool {
         let mut order = self.listed();
         if !is_forward {
@@ -301,7 +302,7 @@ impl State {
     }
 }
 
-/// Returns the next state and the work for the edge.
+/// Returns the next state and the effects.
 #[must_use]
 pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
     let effects = match input {
@@ -351,7 +352,7 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
         Key::Ctrl('c') => return vec![Effect::Quit(Leave::Interrupted)],
         Key::Ctrl('z') => return vec![Effect::Suspend],
         Key::Ctrl('l') => return vec![Effect::Redraw],
-        // Findings that are not visible get no decision.
+        // Findings that are not visible must not get decisions.
         _ if state.size.is_too_small() => {
             return if key == Key::Char('q') { vec![Effect::Quit(Leave::Done)] } else { Vec::new() };
         }
@@ -445,7 +446,7 @@ fn turn(state: &mut State, by: usize) {
     focus(state, Pane::ALL[(at + by) % Pane::ALL.len()]);
 }
 
-/// Ends the newest restriction of the view.
+/// Removes the newest restriction of the list.
 fn step_back(state: &mut State) {
     if state.is_zoomed {
         state.is_zoomed = false;
@@ -470,7 +471,7 @@ fn find_pending(state: &mut State, is_forward: bool) {
     }
 }
 
-/// Changes whether decisions are shared. It holds for the next decisions.
+/// Toggles whether the next decisions are shared.
 fn share(state: &mut State) {
     state.is_sharing = !state.is_sharing;
     let text = match state.is_sharing {
@@ -480,7 +481,7 @@ fn share(state: &mut State) {
     state.message = Some(Message::good(text));
 }
 
-/// Acts on the marked findings, or on the one under the cursor.
+/// Performs an action on the marked findings, or on the one under the cursor.
 fn act(state: &mut State, key: char) -> Vec<Effect> {
     let targets = state.targets();
     let Some(current) = state.current.filter(|_| !targets.is_empty()) else {
@@ -621,7 +622,7 @@ fn prompt(state: &mut State, key: Key) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Searches for what is typed so far.
+/// Searches for the current input.
 fn follow_search(state: &mut State) {
     if let Mode::Prompt(Prompt { purpose: Purpose::Search { .. }, line, .. }) = &state.mode {
         state.filter.search = line.text().trim().to_lowercase();
@@ -683,7 +684,7 @@ fn ask(state: &mut State, key: Key) -> Vec<Effect> {
     }
 }
 
-/// Notes recorded decisions, and moves to the next pending finding.
+/// Handles recorded decisions, and moves to the next pending finding.
 fn decided_on(state: &mut State, decided: &[(String, Entry)], before: Held, shared: &[(String, Decision)]) {
     let mut items = Vec::new();
     let current = state.current;
@@ -714,7 +715,7 @@ fn decided_on(state: &mut State, decided: &[(String, Entry)], before: Held, shar
     });
 }
 
-/// Says that the shared file has other decisions; `None`: it has none.
+/// Describes the other decisions in the shared file; `None` if there are none.
 fn other_shared(shared: &[(String, Decision)]) -> Option<String> {
     let (id, decision) = shared.first()?;
     let more = if shared.len() > 1 { format!(" and {} more", shared.len() - 1) } else { String::new() };
@@ -747,8 +748,8 @@ fn applied(state: &mut State, ids: &[String], notes: Vec<String>) {
     }
 }
 
-/// Takes a review that was read again. The cursor stays on its finding. Decisions of before cannot be undone: another
-/// program may have changed them.
+/// Handles a review that was read again. The cursor stays on its finding. Earlier decisions cannot be undone any
+/// more, because another program may have changed them.
 fn loaded(state: &mut State, subject: Subject) {
     let current = state.item().map(|item| item.finding.fingerprint.clone());
     let is_same = state.subject.round == subject.round;

@@ -15,13 +15,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-/// Columns from which on the panes are side by side, and from which on all three are.
+/// Minimum columns for two panes side by side, and for three.
 const TWO_COLUMNS: u16 = 100;
 const THREE_COLUMNS: u16 = 150;
-/// Rows from which on three panes fit above each other.
+/// Minimum rows for three panes in a column.
 const THREE_ROWS: u16 = 30;
 
-/// Where the parts of the screen are. A pane that has no room is `None`.
+/// The areas of the screen. A pane without room is `None`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Layout {
     head: Rect,
@@ -52,7 +52,7 @@ pub fn draw(state: &State, theme: Theme) -> Buffer {
     buffer
 }
 
-/// Says how large a terminal has to be.
+/// Shows the required size of the terminal.
 pub fn too_small(size: Size, theme: Theme, buffer: &mut Buffer) {
     let Size { width, height } = Size::LEAST;
     let text = format!(
@@ -98,7 +98,7 @@ fn layout(state: &State) -> Layout {
     Layout { head: Rect { height: 1, y: 0, ..body }, panes, foot: Rect { y: height - 1, height: 1, ..body } }
 }
 
-/// Returns the first line: which review it is, and how far the decisions are.
+/// Returns the first line: the review, and the progress of the decisions.
 fn head(state: &State, theme: Theme) -> Row {
     let subject = &state.subject;
     let dim = theme.style(Ink::Dim);
@@ -157,7 +157,7 @@ fn foot(state: &State, theme: Theme) -> Row {
     hints(keys, width, theme)
 }
 
-/// The keys of the last line, in the order in which they are left out from the end; the last two stay.
+/// The keys of the last line. They are omitted from the end if there is no room; the last two always stay.
 const KEYS: [(&str, &str); 14] = [
     ("a", "accept"),
     ("r", "reject"),
@@ -184,7 +184,7 @@ const PROPOSED: [(&str, &str); 7] = [
     ("q", "quit"),
 ];
 
-/// Returns as many keys with their meanings as fit.
+/// Returns the keys with their meanings that fit.
 pub fn hints(keys: &[(&str, &str)], width: usize, theme: Theme) -> Row {
     let one = |(key, what): &(&str, &str)| {
         Row::of(theme.style(Ink::Accent), format!(" {key}")).put(theme.style(Ink::Dim), format!(" {what} "))
@@ -221,13 +221,13 @@ fn short(of: Severity, is_narrow: bool) -> &'static str {
     }
 }
 
-/// Returns the rows of a screen that a page key moves by.
+/// Returns the number of rows that a page key moves by.
 pub fn page(state: &State) -> usize {
     let area = layout(state).panes[state.focus as usize];
     area.map_or(1, |a| usize::from(a.height).saturating_sub(3).max(1))
 }
 
-/// Returns the first row of a pane that is shown, and the last one that may be.
+/// Returns the first visible row of a pane, and the last possible one.
 pub fn extent(state: &State, pane: Pane) -> (usize, usize) {
     let Some(area) = layout(state).panes[pane as usize] else { return (0, 0) };
     let inner = Size { width: area.width.saturating_sub(4), height: area.height.saturating_sub(2) };
@@ -254,7 +254,7 @@ pub fn text(buffer: &Buffer) -> String {
     out
 }
 
-/// Marks a row as the one under the cursor, without a colour that a background could hide.
+/// Highlights the row under the cursor, without a colour that a background could hide.
 fn highlight(area: Rect, buffer: &mut Buffer) {
     let area = Rect { height: 1, ..area }.intersection(buffer.area);
     for x in area.x..area.right() {

@@ -1,26 +1,27 @@
-//! Markdown as GitHub, GitLab and Bitbucket render it.
+//! Markdown for GitHub, GitLab and Bitbucket.
 //!
-//! Backslashes and entities keep text from being markup, and are undone before the forges look for mentions,
-//! references, addresses and emoji in what is shown. So those are broken by a space without width besides, written
-//! as an entity, as bots that quote release notes do.
+//! Backslashes and entities prevent markup, but forges decode them before they search the shown text for mentions,
+//! references, addresses and emoji. So these are also broken by a zero-width space, written as an entity, as bots
+//! that quote release notes do.
 
 use super::Inert;
 
-/// What parts the sign of a mention or reference from its name.
+/// Separates the sign of a mention or reference from its name.
 const BREAK: &str = "&#8203;";
 
-/// Escapes text: it shows as it is, and nothing becomes markup, HTML, a mention, a reference, a quick action, a link,
-/// an image or an emoji. Lines stay lines.
+/// Escapes text: it is shown unchanged, and no part becomes markup, HTML, a mention, a reference, a quick action, a
+/// link, an image or an emoji. Lines stay lines.
 pub fn markdown(text: &str) -> String {
     by_line(text, |line, out| escape(line, true, out))
 }
 
-/// Escapes prose as [`markdown`] does; what stands between two backticks of one line becomes code.
+/// Escapes prose like [`markdown`]; text between two backticks of a line becomes code.
 pub fn prose(text: &str) -> String {
     by_line(text, |line, out| {
         let parts: Vec<&str> = line.split('`').collect();
         let last = parts.len() - 1;
-        // Empty parts are longer runs of backticks, blank ones no code; an even number has one that nothing closes.
+        // Empty parts are longer runs of backticks, and blank ones are not code; with an even number, one backtick is
+        // not closed.
         let pairs =
             last.is_multiple_of(2) && parts[1..].iter().take(last.saturating_sub(1)).all(|p| !p.trim().is_empty());
         if !pairs {
@@ -35,7 +36,7 @@ pub fn prose(text: &str) -> String {
     })
 }
 
-/// Returns foreign text as code within a line; empty for nothing. Not for cells of a table.
+/// Returns untrusted text as inline code; empty for empty text. Not for table cells.
 pub fn code(text: impl AsRef<[u8]>) -> String {
     let text = Inert::new(text);
     let text = text.as_str();
@@ -47,8 +48,8 @@ pub fn code(text: impl AsRef<[u8]>) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// Puts lines between fences that are longer than any run of backticks in them. The text stands as it is: the caller
-/// has made it inert. Ends with a line end.
+/// Puts lines between fences that are longer than any run of backticks in them. The text is not escaped: the caller
+/// has done that. Ends with a line end.
 pub fn fenced(info: &str, text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
@@ -70,9 +71,9 @@ fn by_line(text: &str, write: impl Fn(&str, &mut String)) -> String {
     out
 }
 
-/// Escapes a part of a line that is inert; `leads`: it is the first one.
+/// Escapes a part of a line whose control characters are escaped; `leads` is true for the first part.
 fn escape(line: &str, leads: bool, out: &mut String) {
-    // A list, a heading, a rule, a quick action, a directive begin with one of these; `1.` begins a list too.
+    // These characters start a list, a heading, a rule, a quick action, or a directive; `1.` starts a list too.
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     for (at, c) in line.char_indices() {
         let rest = &line[at + c.len_utf8()..];
@@ -101,13 +102,13 @@ fn escape(line: &str, leads: bool, out: &mut String) {
         let broken = match c {
             '@' => named,
             '#' | '!' | '&' | '$' => numbered,
-            // Labels and milestones of GitLab have names; its `*iteration:1` and `[vulnerability:1]` a kind.
+            // GitLab's labels and milestones have names; its `*iteration:1` and `[vulnerability:1]` have a kind.
             '%' | '~' => named || next == b'"',
             '*' | '[' => is_kind(rest),
             '-' => numbered && (ends_in(before, "gh") || ends_in(before, "gl")),
-            // `:tada:` is an emoji, `://` makes an address of what stands around it.
+            // `:tada:` is an emoji, and `://` makes the surrounding text an address.
             ':' => rest.starts_with("//") || is_shortcode(rest),
-            // An address may also begin here, for those who take any scheme.
+            // Readers that accept any scheme may see an address here too.
             '/' => next == b'/' && before.ends_with(':'),
             '.' => ends_in(before, "www"),
             _ => false,
@@ -122,13 +123,13 @@ fn ends_in(text: &str, word: &str) -> bool {
     text.len().checked_sub(word.len()).and_then(|at| text.get(at..)).is_some_and(|t| t.eq_ignore_ascii_case(word))
 }
 
-/// Returns true if the rest of a line begins with a word and a colon.
+/// Returns true if the rest of a line starts with a word and a colon.
 fn is_kind(rest: &str) -> bool {
     let word = rest.bytes().take_while(|b| b.is_ascii_alphabetic() || *b == b'_').count();
     word > 0 && rest.as_bytes().get(word) == Some(&b':')
 }
 
-/// Returns true if the rest of a line, after a colon, goes on as the name of an emoji and a colon.
+/// Returns true if the rest of a line, after a colon, continues with the name of an emoji and a colon.
 fn is_shortcode(rest: &str) -> bool {
     let name = rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"_+-".contains(b)).count();
     name > 0 && rest.as_bytes().get(name) == Some(&b':')

@@ -2,8 +2,8 @@
 
 use super::Inert;
 
-/// Escapes text for XML 1.0 and HTML, between tags or in an attribute's quotes. Lines stay lines; what XML forbids is
-/// shown as `\x1b` or `\u{fffe}`.
+/// Escapes text for XML 1.0 and HTML, between tags or in quoted attributes. Lines stay lines; characters that XML
+/// forbids are shown as `\x1b` or `\u{fffe}`.
 pub fn markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for (i, line) in text.lines().enumerate() {
@@ -12,18 +12,18 @@ pub fn markup(text: &str) -> String {
         }
         let line = Inert::new(line);
         let line = line.as_str();
-        // Colons at the start of a line are a command to the log of GitHub Actions.
+        // In the log of GitHub Actions, colons at the start of a line are a command.
         let command = line.trim_start().starts_with("::").then(|| line.len() - line.trim_start().len());
         for (at, c) in line.char_indices() {
             match c {
                 ':' if command == Some(at) => out.push_str("&#58;"),
                 '&' => out.push_str("&amp;"),
                 '<' => out.push_str("&lt;"),
-                // Also for the sake of `]]>`.
+                // Also escapes `]]>`.
                 '>' => out.push_str("&gt;"),
                 '"' => out.push_str("&quot;"),
                 '\'' => out.push_str("&#39;"),
-                // The two characters that no control character is and XML forbids.
+                // The two characters that XML forbids and that are not control characters.
                 '\u{fffe}' | '\u{ffff}' => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
                 c => out.push(c),
             }
@@ -32,8 +32,8 @@ pub fn markup(text: &str) -> String {
     out
 }
 
-/// Escapes text for a JUnit report as [`markup`] does. Besides, `[[` is broken: Jenkins and GitLab take
-/// `[[ATTACHMENT|path]]` in a test's output for the name of a file to publish.
+/// Escapes text for a JUnit report like [`markup`]. Also breaks `[[`: Jenkins and GitLab interpret
+/// `[[ATTACHMENT|path]]` in a test's output as a file to publish.
 pub fn junit(text: &str) -> String {
     markup(text).replace("[[", "[\\x5b")
 }

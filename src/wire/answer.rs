@@ -1,5 +1,5 @@
-//! Answers of the MCP tools that the other files do not define. Both the answers and their schemas are made from these
-//! types.
+//! Answers of the MCP tools that the other files do not define. The answers and their schemas are generated from
+//! these types.
 
 use super::stored::{Completion, Review, State, Status};
 use super::{Finding, Proposal, Report, Verdict};

@@ -11,9 +11,9 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     pub version: u32,
-    /// The commit that was made first, of those that wait.
+    /// The oldest waiting commit.
     pub waiting: Option<Waiting>,
-    /// The others: of other branches and worktrees.
+    /// Other waiting commits, of other branches and worktrees.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub later: Vec<Waiting>,
     pub running: Option<Running>,
@@ -27,39 +27,39 @@ impl Queue {
     }
 }
 
-/// A commit to review, with all that the review needs.
+/// A commit to review, with all inputs of the review.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// Full object ID.
     pub commit: String,
-    /// The top of the worktree that made the commit; it has the policy, and gets the stored review.
+    /// Top of the worktree that made the commit. It has the policy, and gets the stored review.
     pub worktree: String,
     /// The git folder of that worktree.
     pub git_dir: String,
-    /// Destination of a push of the commit; null if there is none.
+    /// Destination of a push of the commit; null if the branch has none.
     pub push: Option<Push>,
-    /// When it was committed, RFC 3339, UTC.
+    /// Time of the commit, RFC 3339, UTC.
     pub since: String,
-    /// How many reviews of it ended before they were complete, without a reason.
+    /// Number of its reviews that ended early for no known reason.
     #[serde(default)]
     pub attempts: u32,
     /// Short name of the branch that was checked out; null if HEAD was detached.
     #[serde(default)]
     pub branch: Option<String>,
-    /// The commit before the change, if there is nowhere to push and the change has several commits.
+    /// Commit before the change, if there is no push destination and the change has several commits.
     #[serde(default)]
     pub from: Option<String>,
-    /// Earlier commits of the queue that its review covers.
+    /// Earlier queued commits that its review covers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub covers: Vec<Covered>,
 }
 
-/// An earlier commit of the queue that the review of a later one covers.
+/// An earlier queued commit that the review of a later one covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Covered {
     /// Full object ID.
     pub commit: String,
-    /// Where the review of the later commit has to begin, if there is nowhere to push.
+    /// Start of the later commit's review, if there is no push destination.
     pub from: Option<String>,
 }
 
@@ -70,15 +70,15 @@ pub struct Push {
     pub remote: String,
     /// Full name of the reference there.
     pub reference: String,
-    /// Object ID that the remote had when it was last asked; zeros if it has no such reference.
+    /// Last known object ID of the reference at the remote; zeros if the remote has no such reference.
     pub known: String,
 }
 
-/// A commit that waits.
+/// A waiting commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waiting {
     pub order: Order,
-    /// Why it does not run; null if it is about to.
+    /// Reason why it does not start; null if it will start.
     #[serde(default)]
     pub held: Option<String>,
 }
@@ -92,7 +92,7 @@ pub struct Running {
     pub birth: Option<u64>,
     /// RFC 3339, UTC.
     pub since: String,
-    /// A person asked it to stop.
+    /// True if a person asked it to stop.
     #[serde(default)]
     pub is_stopping: bool,
 }
@@ -103,30 +103,30 @@ pub struct Last {
     /// Full object ID.
     pub commit: String,
     pub worktree: String,
-    /// When it ended, RFC 3339, UTC.
+    /// End of the review, RFC 3339, UTC.
     pub at: String,
     pub ending: Ending,
-    /// Null unless the review ended by itself.
+    /// Verdict; null unless the review ended by itself.
     pub verdict: Option<Verdict>,
     /// ID of the stored review; null if it is not stored.
     pub review_id: Option<String>,
     /// USD; null if unknown.
     pub cost_usd: Option<f64>,
-    /// Why it is not complete or not stored.
+    /// Reason why it is incomplete or not stored.
     pub note: Option<String>,
 }
 
-/// How a background review ended.
+/// The end of a background review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// With a verdict.
+    /// Ended with a verdict.
     Reviewed,
-    /// With an error.
+    /// Ended with an error.
     Failed,
     /// A person stopped it.
     Stopped,
-    /// It ran out of its total time.
+    /// Exceeded its total time.
     TimedOut,
     /// Its process ended several times before the review did.
     Abandoned,
@@ -149,7 +149,7 @@ impl Ending {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spending {
     pub version: u32,
-    /// By day: `2026-01-31`, UTC.
+    /// Costs by day: `2026-01-31`, UTC.
     pub days: BTreeMap<String, Day>,
 }
 
@@ -164,7 +164,7 @@ impl Spending {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Day {
     pub spent: f64,
-    /// Reserved by reviews that have not reported their cost, by name. A review that was killed never does.
+    /// Reservations of reviews that have not reported their cost, by name. A killed review never does.
     pub reserved: BTreeMap<String, f64>,
 }
 
@@ -177,7 +177,7 @@ pub struct Status {
     pub is_hook_installed: bool,
     pub running: Option<Running>,
     pub pending: Option<Waiting>,
-    /// Commits that wait after it.
+    /// Commits that wait after the first one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pending_later: Vec<Waiting>,
     pub last: Option<Last>,
@@ -198,7 +198,7 @@ pub struct Cost {
     /// `2026-01-31`, UTC.
     pub day: String,
     pub spent_usd: f64,
-    /// Of reviews that run or were killed.
+    /// USD reserved by reviews that run or were killed.
     pub reserved_usd: f64,
     pub max_usd: f64,
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 /// Writes a document, indented and with a final newline.
 ///
-/// Characters that a terminal or a CI log would interpret are escaped as `\u….` in strings. JSON parsers undo that.
+/// Characters that a terminal or a CI log would interpret are escaped as `\u….` in strings. JSON parsers decode them.
 pub fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let mut buffer = io::BufWriter::new(out);
     document.serialize(&mut Serializer::with_formatter(&mut buffer, Calm(PrettyFormatter::new())))?;

@@ -1,5 +1,4 @@
-//! Receipts: signed statements that a change was reviewed, by whom and with which verdict. A line of a git note is a
-//! [`Signed`].
+//! Receipts: signed statements about a review, its reviewers and its verdict. A line of a git note is a [`Signed`].
 
 use super::{Summary, Verdict};
 use serde::{Deserialize, Serialize};

@@ -43,7 +43,7 @@ fn files(top: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     out
 }
 
-/// Runs `apply`, which has to refuse for this reason and to leave every file as it is.
+/// Runs `apply`, which must fail for this reason without changing a file.
 #[track_caller]
 fn refused(repo: &Repo, args: &[&str], reason: &str) {
     let before = files(&repo.path());
@@ -65,7 +65,7 @@ fn a_replacement_is_written_and_the_index_stays() {
     assert!(said.starts_with("applied F1\nnot checked: F1 is a claim of a model"), "{said}");
     assert_eq!(text(&repo, "a.py"), CODE.replace(BAD, GOOD));
     assert_eq!(repo.git(&["show", ":a.py"]), CODE);
-    // The lines are no longer those of the review.
+    // The lines have changed since the review.
     refused(&repo, &["F1"], "F1 is not applied: its lines at a.py:5 have changed since the review");
 }
 
@@ -156,7 +156,7 @@ fn dsp_04_lines_that_changed_are_not_replaced() {
     for changed in [
         CODE.replace("sum(all) / n", "sum(all) // n"),
         CODE.replace(BAD, ""),
-        // The reviewed line is in two places, neither of which is the one that was reviewed.
+        // The reviewed line occurs twice, but at neither position of the review.
         format!("{BAD}\n{BAD}\n{}", CODE.replace(BAD, "    pass")),
         String::new(),
     ] {
@@ -267,13 +267,13 @@ fn what_cannot_be_applied_is_an_error_with_a_command() {
 
 const LOAD: &str = "import yaml\n\nconfig = yaml.unsafe_load(open(\"config.yml\"))\n";
 
-/// Returns the command that a report prints beside a replacement.
+/// Returns the command that a report prints next to a replacement.
 fn printed(run: &Run) -> String {
     let (_, rest) = run.stdout.split_once("replace with:  (").unwrap_or_else(|| panic!("{}", run.stdout));
     rest.split_once(')').unwrap().0.to_owned()
 }
 
-/// Does what a printed command says: an optional checkout, then a command of this program.
+/// Runs a printed command: an optional checkout, then a command of this program.
 fn follow(repo: &Repo, command: &str) -> Run {
     let own = match command.strip_prefix("git checkout ") {
         Some(rest) => {
@@ -305,7 +305,7 @@ fn the_printed_command_checks_out_the_reviewed_commit_if_the_worktree_has_anothe
     let run = repo.reviewer(&["review", "branch", "topic", "--base", "main"]).run(1);
     let command = printed(&run);
     assert_eq!(command, format!("git checkout {head} && claude-reviewer apply F1"));
-    // Without the checkout, the refusal says the same.
+    // Without the checkout, the error suggests it.
     let before = files(&repo.path());
     let refused = apply(&repo, &["F1"], 2);
     assert!(refused.stderr.contains("load.py is not in the worktree"), "{}", refused.stderr);
@@ -368,7 +368,7 @@ fn the_tag_of_an_action_is_replaced_by_the_commit_that_a_workflow_of_the_base_us
     let known =
         [format!("someone/deploy@{one} # v1.2.0"), format!("twice/used@{one} # v1"), format!("twice/used@{two} # v1")];
     repo.stage(".github/workflows/old.yml", workflow(&known.each_ref().map(String::as_str))).commit("seed");
-    // What the change itself claims about a tag is not believed.
+    // The change's own comment about a tag is not trusted.
     let own = format!("evil/action@{two} # v1");
     repo.stage(".github/workflows/evil.yml", workflow(&[&own]));
     repo.stage(
@@ -430,7 +430,7 @@ fn a_refusal_names_what_helps() {
     let said = apply(&repo, &["F1"], 2).stderr;
     assert!(said.contains("hint: ") && said.contains("claude-reviewer fix F1"), "{said}");
     assert!(!said.contains("review again"), "{said}");
-    // Without a finding, both ways are named.
+    // Without a finding, the error lists both possibilities.
     let said = apply(&repo, &[], 2).stderr;
     assert!(said.contains("claude-reviewer findings") && said.contains("claude-reviewer apply --all-safe"), "{said}");
 }
@@ -449,7 +449,7 @@ fn a_file_that_is_not_in_utf_8_is_refused_for_that_reason() {
     let id = found.unwrap_or_else(|| panic!("{report}"))["id"].as_str().unwrap();
     refused(&repo, &[id], &format!("{id} is not applied: a.py is not in UTF-8"));
     assert!(!apply(&repo, &[id], 2).stderr.contains("review again"));
-    // One that changed since is refused for the other reason.
+    // A finding whose lines changed since fails for the other reason.
     repo.write("a.py", utf_16(&code.replace("unsafe_load", "safe_load")));
     refused(&repo, &[id], &format!("{id} is not applied: its lines at a.py:2 have changed since the review"));
 }
@@ -486,7 +486,7 @@ fn dsp_04_a_file_that_git_lists_as_unmerged_is_refused_with_or_without_markers()
         assert!(!repo.try_git(&["merge", "-q", "theirs"]).status.success(), "{name}");
         assert!(repo.git(&["ls-files", "-u"]).contains("a.py"), "{name}");
         refused(&repo, &["F1"], "F1 is not applied: a.py has an unresolved conflict");
-        // The markers are gone, and git still lists the file.
+        // The markers are gone, but git still lists the file as unmerged.
         repo.write("a.py", CODE);
         refused(&repo, &["F1"], "F1 is not applied: a.py has an unresolved conflict");
         assert!(apply(&repo, &["F1"], 2).stderr.contains("git status"), "{name}");

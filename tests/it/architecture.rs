@@ -1,9 +1,9 @@
-//! The invariants of `ARCHITECTURE.md`, read off the sources: what is absent where.
+//! Checks the invariants of `ARCHITECTURE.md` against the sources: which code is absent from which modules.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The modules in the order in which they may know each other: a module imports only what stands before it.
+/// The modules in dependency order: a module imports only those before it.
 const ORDER: &[&str] = &[
     "hex",
     "shell",
@@ -46,22 +46,22 @@ const ORDER: &[&str] = &[
     "main",
 ];
 
-/// A source file of the program: its path below `src`, its text, and what of it is code.
+/// A source file of the program: its path below `src`, its text, and its code.
 struct Source {
     path: String,
     text: String,
-    /// The text without comments, literals and test modules; lines stay where they are.
+    /// The text without comments, literals and test modules, with the same lines.
     code: String,
 }
 
 impl Source {
-    /// Returns the module that the file belongs to: the first part of its path.
+    /// Returns the module of the file: the first part of its path.
     fn module(&self) -> &str {
         let first = self.path.split('/').next().unwrap_or_default();
         first.strip_suffix(".rs").unwrap_or(first)
     }
 
-    /// Returns true if the file is one of these, or lies in one of these folders (`report` is `report.rs` and
+    /// Returns true if the file is one of these, or is in one of these folders (`report` is `report.rs` and
     /// everything in `report/`).
     fn is_in(&self, places: &[&str]) -> bool {
         places.iter().any(|p| {
@@ -75,7 +75,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Lists the files of a folder, with those of the folders in it.
+/// Lists the files of a folder, recursively.
 fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries {
@@ -114,7 +114,7 @@ fn sources() -> Vec<Source> {
     sources
 }
 
-/// Blanks comments and the inside of literals.
+/// Blanks comments and the content of literals.
 fn code_of(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -150,7 +150,7 @@ fn code_of(text: &str) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Returns how many hashes a raw string has that starts here.
+/// Returns the number of hashes of a raw string that starts here.
 fn raw_hashes(rest: &[u8]) -> Option<usize> {
     let rest = rest.strip_prefix(b"r")?;
     let hashes = rest.iter().take_while(|&&b| b == b'#').count();
@@ -185,7 +185,7 @@ fn char_end(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// Blanks every item behind `#[cfg(test)]`.
+/// Blanks every item after `#[cfg(test)]`.
 fn without_tests(code: &str) -> String {
     let mut out = code.to_owned();
     while let Some(start) = out.find("#[cfg(test)]") {
@@ -209,7 +209,7 @@ fn without_tests(code: &str) -> String {
     out
 }
 
-/// Returns true if a line of code has this path or word, as a whole.
+/// Returns true if a line of code contains this path or word as a whole.
 fn names(line: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(i, _)| {
@@ -220,7 +220,7 @@ fn names(line: &str, word: &str) -> bool {
     })
 }
 
-/// Fails with every place outside `places` whose code has one of the words.
+/// Fails with every position outside `places` whose code contains one of the words.
 #[track_caller]
 fn only(places: &[&str], words: &[&str]) {
     let mut wrong = Vec::new();
@@ -277,7 +277,7 @@ fn only_env_reads_the_environment() {
     let mut wrong = Vec::new();
     for source in sources().iter().filter(|s| !s.is_in(&["env"])) {
         for (i, line) in source.code.lines().enumerate() {
-            // Constants of the target, and what is read at compile time, are no environment.
+            // Constants of the target, and values that are read at compile time, are not the environment.
             let line = line.replace("std::env::consts", "");
             if names(&line, "std::env") || names(&line, "env::var") || names(&line, "env::var_os") {
                 wrong.push(format!("src/{}:{}: {}", source.path, i + 1, line.trim()));
@@ -351,13 +351,13 @@ fn reports_name_the_command_and_not_the_package() {
     assert!(wrong.is_empty(), "use crate::NAME in {wrong:?}");
 }
 
-/// Returns the texts between the parentheses of calls of a method, wherever they end.
+/// Returns the texts between the parentheses of all calls of a method.
 fn arguments_of<'t>(text: &'t str, method: &str) -> Vec<&'t str> {
     let starts = text.match_indices(method).map(|(at, found)| at + found.len());
     starts.map(|start| &text[start..start + call_end(&text[start..])]).collect()
 }
 
-/// Returns where the parenthesis is closed that is open at the start of a text.
+/// Returns the position of the parenthesis that closes the one open at the start of a text.
 fn call_end(text: &str) -> usize {
     let mut depth = 1;
     let end = text.char_indices().find(|(_, c)| {
@@ -367,12 +367,13 @@ fn call_end(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// `hint` is for people and agents. Agents call tools: a command of this program is `hint_person`, beside `hint_agent`.
+/// `hint` is for people and agents. Agents call tools, so a command of this program must be a `hint_person`, with a
+/// `hint_agent`.
 #[test]
 fn hints_for_people_and_agents_alike_name_no_command_and_no_flag_of_the_program() {
     let people = ["cli", "doctor", "receipt", "hooks"];
     for source in sources() {
-        // What keeps a backend from an answer is for the person who set it up.
+        // Errors of backends are for the person who configured them.
         if people.contains(&source.module()) || source.path.starts_with("ai/backend") {
             continue;
         }
@@ -444,7 +445,7 @@ fn nothing_is_left_to_be_written() {
     only(&[], &["todo!", "unimplemented!", "dbg!"]);
 }
 
-/// Every text file of the repository.
+/// Returns every text file of the repository.
 fn texts() -> impl Iterator<Item = (String, String)> {
     let mut all = Vec::new();
     walk(root(), &mut all);
@@ -457,7 +458,7 @@ fn no_text_names_a_folder_of_the_machine_it_was_written_on() {
     let paths = regex::Regex::new(&format!(r"(?:^|[\s'`(=:])(?:{})", places.join("|"))).unwrap();
     for (name, text) in texts() {
         for (i, line) in text.lines().enumerate() {
-            // Quoted in a test as a file of a made-up system, a path is harmless; bare, it is not.
+            // A quoted path in a test belongs to a made-up system and is harmless; an unquoted one is not.
             assert!(!paths.is_match(line), "{name}:{}: {line}", i + 1);
         }
     }
@@ -474,7 +475,7 @@ fn sec_08_nothing_shaped_like_a_key_is_committed() {
     ];
     let keys = regex::Regex::new(&shapes.join("|")).unwrap();
     for (name, text) in texts() {
-        // What only the shape has is a placeholder: one letter over and over, or Amazon's example.
+        // A match without real entropy is a placeholder: one repeated letter, or Amazon's example.
         let varied = |hit: &str| hit.bytes().rev().take(16).collect::<BTreeSet<_>>().len() > 6;
         let hit = keys.find_iter(&text).find(|hit| varied(hit.as_str()) && !hit.as_str().ends_with("EXAMPLE"));
         if let Some(hit) = hit {

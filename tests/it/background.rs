@@ -1,4 +1,4 @@
-//! Reviews after commits: real commits, the real hook, a model server on this machine.
+//! Tests of reviews after commits: real commits, the real hook, and a model server on this machine.
 
 mod hooks;
 
@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test fails.
+/// Time limit of every wait, after which a test fails.
 const PATIENCE: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -30,7 +30,7 @@ fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Holds answers back until it is opened.
+/// Delays answers until it is opened.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -57,12 +57,12 @@ struct Desk {
 const PRICE: &str = "price = { input = 1.0, cached = 1.0, output = 1.0 }\n";
 
 impl Desk {
-    /// A model that has nothing to say.
+    /// Starts with a model that reports nothing.
     fn new() -> Self {
         Self::answering(|r| r.review(&[]))
     }
 
-    /// A model that answers once the gate is open.
+    /// Starts with a model that answers once the gate is open.
     fn gated() -> Self {
         let gate = Gate::default();
         let held = gate.clone();
@@ -122,13 +122,13 @@ impl Desk {
         self.repo.reviewer(&["status", "--format", "json"]).run(0).json()
     }
 
-    /// Waits until a review runs.
+    /// Waits until a review is running.
     #[track_caller]
     fn running(&self) -> Value {
         eventually("a review runs", || Some(self.status()["running"].clone()).filter(|r| !r.is_null()))
     }
 
-    /// Waits until nothing runs and nothing is about to, and returns the status.
+    /// Waits until no review is running or about to start, and returns the status.
     #[track_caller]
     fn settled(&self) -> Value {
         eventually("the reviews end", || {
@@ -138,7 +138,7 @@ impl Desk {
         })
     }
 
-    /// Waits until a review waits for the model, and returns its process.
+    /// Waits until a review is waiting for the model, and returns its process.
     #[track_caller]
     fn asking(&self) -> u64 {
         let pid = self.running()["pid"].as_u64().unwrap();
@@ -162,7 +162,7 @@ fn text(out: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
 }
 
-/// Returns field N of `/proc/PID/stat`, counted as proc_pid_stat(5) does.
+/// Returns field N of `/proc/PID/stat`, numbered as in proc_pid_stat(5).
 fn field(pid: u64, number: usize) -> i64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();
@@ -183,7 +183,7 @@ fn station(repo: &Repo) -> PathBuf {
 #[test]
 fn a_commit_returns_at_once_and_is_reviewed_afterwards() {
     let desk = Desk::gated();
-    // Both streams are read to their ends: the review must not hold them open.
+    // Both streams are read to their ends: the review must not keep them open.
     let commit = desk.commit("a.py");
     let running = desk.running();
     assert_eq!(running["order"]["commit"], commit.as_str());
@@ -281,7 +281,7 @@ fn of_several_commits_the_one_that_runs_and_the_newest_are_reviewed() {
     let status = desk.settled();
     assert_eq!(status["last"]["commit"], last.as_str());
     assert_eq!(desk.server.most_in_flight(), 1);
-    // The newest covers what lies between.
+    // The newest one covers the commits between.
     let files: Vec<_> = desk.server.questions().iter().flat_map(Request::files).collect();
     assert!(["a.py", "b.py", "c.py"].iter().all(|f| files.iter().any(|asked| asked == f)), "{files:?}");
 }
@@ -436,7 +436,7 @@ fn the_commit_of_a_killed_review_waits_again() {
     let status = eventually("the review is dead", || Some(desk.status()).filter(|s| s["running"].is_null()));
     assert_eq!(status["pending"]["order"]["commit"], commit.as_str());
     assert_eq!(status["pending"]["order"]["attempts"], 1);
-    // What it may have cost stays reserved.
+    // Its possible cost stays reserved.
     assert!(status["cost"]["reserved_usd"].as_f64().unwrap() > 0.0, "{status:#}");
     let human = desk.repo.reviewer(&["status"]).run(0).stdout;
     assert!(human.contains("its review ended before it was complete"), "{human}");
@@ -599,7 +599,7 @@ fn no_review_starts_when_the_day_has_cost_enough() {
     let held = status["pending"]["held"].as_str().unwrap();
     assert!(held.starts_with("max_cost_per_day = 1.5 is used up for "), "{held}");
     assert_eq!(desk.asked(), asked);
-    // The person raises the limit.
+    // The user raises the limit.
     desk.configure("max_cost_per_day = 9\n", PRICE);
     desk.repo.reviewer(&["status", "--start"]).run(0);
     assert_eq!(desk.settled()["last"]["commit"], commit.as_str());

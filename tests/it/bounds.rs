@@ -1,4 +1,4 @@
-//! Bounds on searching and on listing: a match is found or the review is incomplete, and every finding counts.
+//! Tests of limits on searching and listing: a match is found or the review is incomplete, and every finding counts.
 
 use crate::support::{Repo, line_with_key};
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn counting<'r>(report: &'r Value, rule: &str) -> Vec<&'r Value> {
     all.filter(|f| f["rule_id"] == rule && f["suppressed"].is_null()).collect()
 }
 
-/// Returns a base branch with a file, and a branch `t` on which the file is as given.
+/// Returns a repository with a file on the base branch, and another version of it on a branch `t`.
 fn branch(path: &str, before: &str, after: &str) -> Repo {
     let repo = Repo::new();
     repo.stage(path, before).commit("first");
@@ -22,14 +22,14 @@ const GATE: [&str; 6] = ["branch", "t", "--base", "main", "--gate", "--no-save"]
 
 #[test]
 fn hid_07_the_last_match_of_a_line_is_found_however_many_come_before() {
-    // In strings the rule finds nothing, and behind them it does.
+    // The rule reports nothing in strings, but the code after them.
     for decoys in [255, 256, 257, 3_000] {
         let decoy = "\"requests.get(url, verify=False)\", ".repeat(decoys);
         let repo = branch("a.py", "x = 1\n", &format!("x = [{decoy}]; requests.get(url, verify=False)\n"));
         let report = repo.review_json(&GATE, 1);
         assert_eq!(counting(&report, "python-tls-verify-off").len(), 1, "{decoys}");
     }
-    // Values that are no keys, and then one that is.
+    // Values that are not keys, and then a real one.
     for decoys in [300, 5_000] {
         let line = format!("{} {}", format!("AKIA{} ", "A".repeat(16)).repeat(decoys), line_with_key());
         let repo = branch("a.txt", "x\n", &line);
@@ -91,7 +91,7 @@ fn slo_02_findings_beyond_the_cap_are_counted_and_judged() {
     let unlisted = &summary["unlisted"];
     assert_eq!(blocking + unlisted["blocking"].as_u64().unwrap(), all, "{summary}");
     assert!(summary["text"].as_str().unwrap().contains("10,000 of 26,400 findings are listed"), "{summary}");
-    // The same findings are listed in every run, whatever thread finds them.
+    // Every run lists the same findings, independent of the threads.
     let again = repo.review_json(&GATE, 1);
     assert_eq!(again["findings"], report["findings"]);
     let human = repo.review(&GATE, 1);

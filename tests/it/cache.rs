@@ -1,4 +1,4 @@
-//! Replies that are kept: found again only for the same question, and believed only where they are the user's own.
+//! Tests of cached replies: they are found only for the same question, and trusted only if they belong to the user.
 
 use crate::loopback::{Reply, Says, Server, finding};
 use crate::support::Repo;
@@ -133,7 +133,7 @@ fn a_damaged_entry_is_a_miss_and_removed() {
     };
     let path = fresh();
     let whole = std::fs::read(&path).unwrap();
-    // Every bit that flips, every byte that is missing.
+    // Every flipped bit, every missing byte.
     for at in 0..whole.len() {
         let mut flipped = whole.clone();
         flipped[at] ^= 1 << (at % 8);
@@ -143,12 +143,12 @@ fn a_damaged_entry_is_a_miss_and_removed() {
             assert!(!path.exists(), "{at}");
         }
     }
-    // Whole, and another question's.
+    // A complete reply to another question.
     cache.put(&other, &nonce, &reply(&nonce));
     let stranger = entries(&folder(&repo))[0].clone();
     std::fs::rename(&stranger, &path).unwrap();
     assert_eq!(cache.get(&one, &nonce), None);
-    // No file at all.
+    // Not a regular file.
     std::fs::create_dir(&path).unwrap();
     assert_eq!(cache.get(&one, &nonce), None);
     cache.put(&one, &nonce, &reply(&nonce));
@@ -186,7 +186,7 @@ fn sto_08_a_folder_that_is_a_link_open_to_others_or_under_review_is_no_cache() {
     let repo = Repo::new();
     let mine = folder(&repo);
     assert!(Cache::open(&env(&repo), None).is_some());
-    // Open to others: the folder, and the one it lies in.
+    // Other users have access to the folder, or to its parent.
     for (dir, mode) in [(mine.clone(), 0o770), (mine.clone(), 0o755), (mine.parent().unwrap().to_owned(), 0o777)] {
         std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(mode)).unwrap();
         assert!(Cache::open(&env(&repo), None).is_none(), "{} {mode:o}", dir.display());
@@ -202,14 +202,14 @@ fn sto_08_a_folder_that_is_a_link_open_to_others_or_under_review_is_no_cache() {
         std::fs::remove_file(&dir).unwrap();
         std::fs::rename(&moved, &dir).unwrap();
     }
-    // A file, a pipe.
+    // A file, then a pipe.
     std::fs::rename(&mine, &moved).unwrap();
     std::fs::write(&mine, "").unwrap();
     assert!(Cache::open(&env(&repo), None).is_none());
     std::fs::remove_file(&mine).unwrap();
     crate::support::mkfifo(&mine);
     assert!(Cache::open(&env(&repo), None).is_none());
-    // Where the change could have brought it along, by whatever way it is named.
+    // Inside the repository, where the change could supply it, by any path.
     let inside = repo.path().join("cache");
     std::fs::create_dir(&inside).unwrap();
     symlink(&inside, repo.home().join("alias")).unwrap();
@@ -252,19 +252,19 @@ fn the_oldest_go_when_there_is_too_much() {
     for n in 0..100u32 {
         let one = key(&nonce, &n.to_string());
         cache.put(&one, &nonce, &big);
-        // A second apart.
+        // Times that differ by a second.
         let newest =
             entries(&folder(&repo)).into_iter().max_by_key(|p| std::fs::metadata(p).unwrap().modified().unwrap());
         let file = std::fs::File::options().write(true).open(newest.unwrap()).unwrap();
         file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000 + u64::from(n)))
             .unwrap();
     }
-    // Asked for just now, so not among the oldest.
+    // It was just used, so it is not among the oldest.
     assert!(cache.get(&key(&nonce, "3"), &nonce).is_some());
     std::fs::write(folder(&repo).join("tmp-stale"), "half").unwrap();
     let stale = std::fs::File::options().write(true).open(folder(&repo).join("tmp-stale")).unwrap();
     stale.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000)).unwrap();
-    // The next run looks.
+    // The next run checks.
     let cache = Cache::open(&env(&repo), None).unwrap();
     cache.put(&key(&nonce, "new"), &nonce, &reply(&nonce));
     assert!(total() <= 64 << 20, "{}", total());
@@ -273,7 +273,7 @@ fn the_oldest_go_when_there_is_too_much() {
     for (chunk, there) in [("0", false), ("3", true), ("99", true), ("new", true)] {
         assert_eq!(cache.get(&key(&nonce, chunk), &nonce).is_some(), there, "{chunk}");
     }
-    // What is too large is not kept at all.
+    // An entry that is too large is not stored.
     let huge = Kept { text: "x".repeat(2 << 20), ..reply(&nonce) };
     cache.put(&key(&nonce, "huge"), &nonce, &huge);
     assert_eq!(cache.get(&key(&nonce, "huge"), &nonce), None);
@@ -300,7 +300,7 @@ fn sto_04_many_runs_at_once_see_whole_entries() {
     assert_eq!(entries(&folder(&repo)).len(), 5);
 }
 
-/// Reviews what is staged and returns how many questions the server was asked for it.
+/// Reviews the staged change and returns the number of questions to the server.
 fn asked(repo: &Repo, server: &Server, args: &[&str]) -> usize {
     let before = server.questions().len();
     let run = repo.reviewer(&[&["review", "staged"], args].concat()).run_any();
@@ -322,7 +322,7 @@ fn what_did_not_change_is_asked_once_at_every_depth() {
             false => r.review(&[finding("src/a.py", 1, "total = items[len(items)]")]),
         }
     });
-    // No model is named: the only one of the server's list is asked.
+    // The policy names no model: the only one of the server's list is asked.
     repo.write(".claude-reviewer.toml", server.policy("openai").replace("model = \"stub\"\n", ""));
     repo.stage("src/b.py", "one = 1\n").commit("seed");
     repo.stage("src/a.py", "total = items[len(items)]\n");
@@ -334,12 +334,12 @@ fn what_did_not_change_is_asked_once_at_every_depth() {
     let every_time = asked(&repo, &server, &["--no-cache"]);
     assert!(every_time > 0);
     assert_eq!(asked(&repo, &server, &["--no-cache"]), every_time);
-    // After an edit, what was touched is asked again; and whatever lists other files.
+    // After an edit, changed files are asked about again, and also questions that list other files.
     repo.stage("src/a.py", "total = items[len(items)]\nmore = 1\n");
     assert!(asked(&repo, &server, &[]) > 0);
     repo.git(&["rm", "-q", "--cached", "src/b.py"]);
     assert!(asked(&repo, &server, &["--depth", "thorough"]) > 0);
-    // Without a home there is nothing to remember, and nothing is wrong.
+    // Without a home folder there is no cache, and no error.
     let before = server.questions().len();
     repo.reviewer(&["review", "staged"]).env("HOME", "/nowhere").run(1);
     assert!(server.questions().len() > before);

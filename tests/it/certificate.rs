@@ -1,15 +1,15 @@
-//! Certificates made when a test runs: X.509 v3 with ECDSA on P-256 (RFC 5280), signed by themselves.
+//! Certificates that tests generate: X.509 v3 with ECDSA on P-256 (RFC 5280), self-signed.
 
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::sync::Arc;
 
-/// What a certificate says.
+/// The content of a certificate.
 pub struct Certificate<'a> {
     /// A name (`localhost`), or an IPv4 address.
     pub host: &'a str,
-    /// `YYYYMMDDhhmmssZ`.
+    /// End of validity, as `YYYYMMDDhhmmssZ`.
     pub until: &'a str,
 }
 
@@ -17,7 +17,7 @@ pub struct Certificate<'a> {
 pub struct Made {
     /// For the server.
     pub config: rustls::ServerConfig,
-    /// For `SSL_CERT_FILE` of who is to trust it.
+    /// For `SSL_CERT_FILE` of a client that must trust it.
     pub pem: String,
 }
 
@@ -67,7 +67,7 @@ impl Certificate<'_> {
     }
 }
 
-/// Writes a value: tag, length, content.
+/// Encodes a value: tag, length, content.
 fn der(tag: u8, parts: &[Vec<u8>]) -> Vec<u8> {
     let content = parts.concat();
     let mut out = vec![tag];

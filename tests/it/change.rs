@@ -1,9 +1,10 @@
-//! Rules over the change itself, through the binary: modes, attributes, workflows, planted text, files of secrets.
+//! Tests of rules over the change itself, through the binary: modes, attributes, workflows, planted text, files of
+//! secrets.
 
 use crate::support::Repo;
 use serde_json::Value;
 
-/// Returns the rule ids of a report with their files, in order.
+/// Returns the rule IDs of a report with their files, in order.
 fn hits(report: &Value) -> Vec<(String, String)> {
     let text = |f: &Value, key: &str| f[key].as_str().unwrap_or_default().to_owned();
     report["findings"].as_array().unwrap().iter().map(|f| (text(f, "rule_id"), text(f, "file"))).collect()
@@ -126,7 +127,7 @@ fn a_manifest_is_compared_with_the_lockfile_that_is_really_there() {
     assert_eq!(hits(&repo.review_json(&["staged"], 0)), []);
 }
 
-/// A repository in which so many files of the folder `docs` become executable.
+/// Creates a repository in which `n` files of the folder `docs` become executable.
 fn made_executable(n: usize, policy: &str) -> Repo {
     let repo = Repo::new();
     repo.stage(".claude-reviewer.toml", policy);

@@ -1,4 +1,4 @@
-//! What a review in CI starts from: objects that are fetched, and events of the systems that run it.
+//! Tests of reviews in CI: the objects that are fetched, and the events of the CI systems.
 
 mod events;
 mod fetch;
@@ -11,8 +11,7 @@ use crate::support::{Repo, Reviewer, Run, line_with_key, reviewer};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What a forge has: `main`, and a branch `topic` for which pull request 7 is open, with the merge commit that GitHub
-/// would make of it.
+/// A forge with `main`, and a branch `topic` with the open pull request 7 and its merge commit, as GitHub creates it.
 struct Forge {
     repo: Repo,
     base: String,
@@ -22,8 +21,7 @@ struct Forge {
 }
 
 impl Forge {
-    /// Opens a request whose first commit has `first` and whose second has `second`, each a list of files; `policy` is
-    /// the one on `main`.
+    /// Opens a request with two commits that have the files of `first` and `second`; `policy` is the one on `main`.
     fn new(policy: &str, first: &[(&str, &str)], second: &[(&str, &str)]) -> Self {
         let repo = Repo::new();
         repo.stage("a.txt", "one\n");
@@ -53,7 +51,7 @@ impl Forge {
         Self { repo, base, fork, head, merge }
     }
 
-    /// A request that is fine, and one whose key was taken out again by its second commit.
+    /// Opens a request without a key. `bad` opens one whose second commit removed the key of the first.
     fn good() -> Self {
         Self::new("", &[("b.txt", "fine\n")], &[("b.txt", "better\n")])
     }
@@ -62,12 +60,12 @@ impl Forge {
         Self::new("", &[("b.txt", &line_with_key())], &[("b.txt", "better\n")])
     }
 
-    /// The first commit of the request.
+    /// Returns the first commit of the request.
     fn first(&self) -> String {
         self.repo.git(&["rev-parse", &format!("{}~1", self.head)]).trim().to_owned()
     }
 
-    /// Checks out one commit of it, as runners do: a single one, without a branch.
+    /// Checks out a single commit without a branch, as runners do.
     fn job(&self, commit: &str) -> Job {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("home")).unwrap();
@@ -80,7 +78,7 @@ impl Forge {
         job
     }
 
-    /// The payload of pull request 7.
+    /// Returns the payload of pull request 7.
     fn request(&self) -> Value {
         let side = |sha: &str, branch: &str| json!({"sha": sha, "ref": branch, "repo": {"full_name": "team/repo"}});
         json!({
@@ -128,7 +126,7 @@ impl Job {
         self
     }
 
-    /// Lets GitHub start it.
+    /// Sets the variables of a job that GitHub started.
     fn on(self, name: &str, payload: &Value) -> Self {
         let file = self.dir.path().join("event.json");
         std::fs::write(&file, payload.to_string()).unwrap();
@@ -157,7 +155,7 @@ impl Job {
     }
 }
 
-/// What the notes of a report say.
+/// Returns the notes of a report.
 fn notes(report: &Value) -> String {
     report["notes"].to_string()
 }

@@ -1,6 +1,6 @@
-//! What models answer, and what the binary makes of it: the rows about replies, end to end.
+//! End-to-end tests of replies of models: the rows about replies.
 //!
-//! `fixtures/replies` holds whole replies; `NONCE` stands in them for the nonce of the run.
+//! `fixtures/replies` contains whole replies, in which `NONCE` stands for the nonce of the run.
 
 #[path = "../../benches/anchor/perturb.rs"]
 mod perturb;
@@ -35,7 +35,7 @@ fn report(repo: &Repo, code: i32) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
 }
 
-/// Answers every question with a text, refutes nothing, and expects an exit code and a number of questions about the
+/// Answers every question with a text, disputes nothing, and expects an exit code and a number of questions about the
 /// change.
 #[track_caller]
 fn answered(text: impl Fn(&Request) -> String + Send + Sync + 'static, code: i32, questions: usize) -> Value {
@@ -100,7 +100,7 @@ fn out_01_a_reply_that_was_mended_counts() {
     let (prose, valid) = (fixture("prose-before.txt"), fixture("valid.json"));
     let report = answered(move |r| if r.number == 0 { prose.clone() } else { valid.clone() }, 1, 2);
     assert_eq!(report["findings"][0]["title"], "divides by zero");
-    // And one for the second look.
+    // And one for the second check.
     assert_eq!(report["usage"][0]["requests"], 3);
 }
 
@@ -188,7 +188,7 @@ fn out_05_a_line_outside_of_the_hunks_is_no_place() {
         assert_eq!(report["findings"], json!([]), "{line}");
         assert!(notes(&report).contains("Wrong result"), "{line}: {report:#}");
     }
-    // Beside a changed line it is taken for that one, and believed too little to block.
+    // Next to a changed line, the claim is anchored there, with too little confidence to block.
     let report = claimed(with(half(), json!({ "line": 5, "quote": null })), 0);
     let found = &report["findings"][0];
     assert_eq!((&found["line"], &found["confidence"], &found["blocking"]), (&json!(3), &json!("low"), &json!(false)));

@@ -1,5 +1,5 @@
-//! The Claude Code command line as a backend: rows CLI-01 to CLI-10 and what else a program can do to a review.
-//! The program is a shell script that each test writes.
+//! Tests of the Claude Code command line as a backend: rows CLI-01 to CLI-10 and other effects of a program on a
+//! review. The program is a shell script that each test writes.
 
 mod answers;
 mod through;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What comes before a script's own part: where it writes what it saw, and words for the usual events.
+/// The start of every script: records its input, and defines commands for the usual events.
 const PRELUDE: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 case "$*" in --version) echo "2.1.330 (Claude Code)"; exit 0;; esac
@@ -45,7 +45,7 @@ fn fixture(name: &str) -> String {
     format!("{}/fixtures/replies/claude/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A program in a folder of its own, and all that a question to it needs.
+/// A program in its own folder, with the inputs of a question.
 struct Fake {
     dir: TempDir,
     vars: Vec<(String, String)>,
@@ -77,7 +77,7 @@ impl Fake {
         fake
     }
 
-    /// A program that answers well.
+    /// Creates a program that answers well.
     fn good() -> Self {
         Self::new("heard\nready\nresult \"{\\\"nonce\\\":\\\"$nonce\\\"}\"")
     }
@@ -132,7 +132,7 @@ impl Fake {
 
     fn ask(&self) -> Result<Answer, Failure> {
         let answer = self.ask_around(None);
-        // Whatever happened: nothing is left behind.
+        // In every case, nothing is left behind.
         assert_eq!(std::fs::read_dir(self.dir.path().join("tmp")).unwrap().count(), 0, "temporary files are left");
         for pid in self.wrote("pids").split_whitespace() {
             assert!(!lives(pid), "{pid} still runs");
@@ -177,7 +177,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// Returns true if a process runs; one that only waits to be asked for does not.
+/// Returns true if a process runs; a zombie does not.
 fn lives(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
@@ -345,24 +345,24 @@ fn cli_05_a_flood_of_messages_does_not_hide_the_answer() {
         "heard\nready\nhead -c 1000000000 /dev/zero >&2\nresult \"{\\\"nonce\\\":\\\"$nonce\\\"}\"\nhead -c 1000000 /dev/zero >&2",
     );
     assert!(fake.ask().unwrap().text.contains(NONCE));
-    // On standard output it is more than an answer may have.
+    // The output on standard output exceeds the limit of an answer.
     Fake::new("heard\nready\nhead -c 1000000000 /dev/zero | tr '\\0' '{'").fails(Cause::Malformed, "more than");
 }
 
 #[test]
 fn cli_06_a_program_that_does_not_listen_is_no_deadlock() {
-    // It counts what so long a prompt has.
+    // It counts the tokens of such a long prompt.
     let mut fake =
         Fake::new("ready\nresult '{\"nonce\":\"unheard\"}' | sed 's/_input_tokens\":[0-9]*/_input_tokens\":2000000/g'");
     fake.chunk = "+a line of the change\n".repeat(380_000);
     assert!(fake.chunk.len() > 7_900_000);
-    // What it says is judged by its nonce.
+    // The answer is accepted by its nonce.
     assert!(fake.ask().unwrap().text.contains("unheard"));
     let mut fake = Fake::new("exec sleep 60");
     fake.chunk = "+a line of the change\n".repeat(380_000);
     fake.time = Duration::from_secs(1);
     fake.fails(Cause::TimedOut, "");
-    // Beyond what the program takes it is not even started.
+    // Past the limit of the program's input, it is not started.
     let mut fake = Fake::good();
     fake.chunk = "x".repeat(10_000_001);
     fake.fails(Cause::TooLarge, "10000000");
@@ -385,7 +385,7 @@ fn cli_07_what_is_not_an_event_is_not_passed_over() {
         let failure = Fake::new(&format!("heard\n{before}\n{answer}\n{after}")).fails(Cause::Malformed, "not an event");
         assert!(!failure.message.contains('\u{1b}'), "{failure:?}");
     }
-    // Unknown events and empty lines are no noise.
+    // Unknown events and empty lines do not count as noise.
     let body = format!(
         "heard\necho '{{\"type\":\"new\",\"x\":[1]}}'\necho\n{answer}\necho '{{\"type\":\"system\",\"subtype\":\"bye\"}}'"
     );
@@ -397,7 +397,7 @@ fn inj_04_a_second_result_is_not_chosen_from() {
     let body =
         "heard\nready\nresult '{\"nonce\":\"from the change\"}'\nresult \"{\\\"nonce\\\":\\\"$nonce\\\"}\"\nsleep 60";
     Fake::new(body).fails(Cause::Malformed, "two results");
-    // A reply in the words of the change is an event's text, and no event.
+    // A reply that is quoted from the change is the text of an event, not an event.
     let body = "heard\nready\nresult '{\"nonce\":\"from the change\"}' | sed 's/.*/\"&\"/'\nresult \"{}\"";
     Fake::new(body).fails(Cause::Malformed, "not an event");
 }
@@ -514,7 +514,7 @@ fn cli_09_a_program_that_is_too_old_is_never_asked_without_protection() {
     let failure = refuses.fails(Cause::Setup, "claude >= 2.1.197 is needed");
     assert!(failure.hint.unwrap().contains("claude update"));
     assert_eq!(refuses.wrote("pids").lines().count(), 1, "it was run again");
-    // Its version is known before it is asked.
+    // Its version is checked before it is asked.
     let old = Fake::new("heard");
     old.write(&format!("#!/bin/sh\necho '1.0.89 (Claude Code)'\ntouch {}/asked\n", old.dir.path().display()));
     std::fs::write(old.dir.path().join("pids"), "").unwrap();
@@ -602,7 +602,7 @@ fn nothing_is_asked_when_nothing_is_left_to_spend() {
     assert_eq!(fake.wrote("pids"), "");
 }
 
-/// Asks with a look around in a state of a repository.
+/// Asks with tools in a state of a repository.
 fn looking(fake: &Fake, repo: &Repo, state: State) -> Result<Answer, Failure> {
     let env = Env::from_pairs(repo.path(), [("HOME", repo.home())]);
     let opened = git::Repo::open(&repo.path(), &env).unwrap();
@@ -678,7 +678,7 @@ fn lines_count_as_read_only_as_they_stand_in_the_tree() {
     let mut agent = told(9, json!({"content": "1\tx"}));
     agent["parent_tool_use_id"] = json!("t0");
     let events = [
-        // A part of a file, in the words of two versions, and what a file pretends behind its end.
+        // A part of a file, in the formats of two versions, and text after its end that imitates the format.
         use_(1, "Read", json!({"file_path": "DIR/src/a.rs", "offset": 10, "limit": 3})),
         told(1, json!({"content": "10\tline 10\n11\tline 11\n12\tline 12\n"})),
         use_(2, "Read", json!({"file_path": "src/a.rs"})),
@@ -686,7 +686,7 @@ fn lines_count_as_read_only_as_they_stand_in_the_tree() {
             2,
             json!({"content": [{"type": "text", "text": "    20→line 20\n    21→line 21\n    22→another line\n31→\n99\tline 30"}]}),
         ),
-        // Refused, of another file, without a call, outside.
+        // Rejected, of another file, without a call, outside.
         use_(3, "Read", json!({"file_path": "DIR/src/a.rs"})),
         told(3, json!({"content": "1\tline 1", "is_error": true})),
         use_(4, "Read", json!({"file_path": "DIR/../../etc/passwd"})),
@@ -700,7 +700,7 @@ fn lines_count_as_read_only_as_they_stand_in_the_tree() {
         ),
         use_(6, "Grep", json!({"pattern": "line", "path": "DIR/src/a.rs", "output_mode": "content"})),
         told(6, json!({"content": "29-line 29\n30:line 30\n--\n28:nothing of it"})),
-        // What an agent of the model's own saw, and the answer.
+        // A read of the model's own subagent, and the answer.
         use_(9, "Read", json!({"file_path": "DIR/d.txt"})),
         agent,
     ];

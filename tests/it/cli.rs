@@ -1,10 +1,10 @@
-//! The command line as a whole: help, errors, exit codes, generated documents.
+//! Tests of the whole command line: help, errors, exit codes, generated documents.
 
 use crate::support::{Repo, reviewer};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
-/// A merge that somebody forgot to finish: the one finding that every release will have.
+/// An unfinished merge: a finding that every release will report.
 const BAD: &str = "<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> topic\n";
 
 const SUBCOMMANDS: [&str; 10] =
@@ -239,7 +239,7 @@ fn completions_are_scripts_that_their_shell_accepts() {
         }
         let file = repo.home().join(shell);
         std::fs::write(&file, &script).unwrap();
-        // A shell that is not there cannot be asked; bash is everywhere that these tests run.
+        // A shell that is not installed cannot be tested; bash exists wherever these tests run.
         if let Ok(out) = std::process::Command::new(shell).arg("-n").arg(&file).output() {
             assert!(out.status.success(), "{shell}: {}", String::from_utf8_lossy(&out.stderr));
         } else {
@@ -262,7 +262,7 @@ fn the_manual_has_every_command_and_every_exit_code() {
     assert!(!page.contains("hook\\-args"), "what hooks pass to themselves is nobody's business");
 }
 
-/// Compares a document with what is generated now, or writes it anew with `UPDATE=1`.
+/// Compares a document with the generated one, or rewrites it with `UPDATE=1`.
 #[track_caller]
 fn document(path: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -281,7 +281,7 @@ fn listed(help: &str) -> Vec<String> {
     names.filter(|n| !n.is_empty() && *n != "help").map(str::to_owned).collect()
 }
 
-/// A part of a help text: its heading, or the usage in front of all headings, and its lines.
+/// A part of a help text: its heading, or the usage before all headings, and its lines.
 #[derive(Clone, Debug)]
 struct Part {
     heading: String,
@@ -309,7 +309,7 @@ fn parts(help: &str) -> Vec<Part> {
     parts
 }
 
-/// Removes the parts of a help text that the page of a parent command shows already.
+/// Removes the parts of a help text that the page of a parent command already has.
 fn without_repeats(help: &[Part], shown: &[Part]) -> String {
     let is_new = |part: &&Part| {
         let earlier = shown.iter().filter(|s| !part.heading.is_empty() && s.heading == part.heading);
@@ -411,7 +411,7 @@ fn near_misses_name_the_command_to_run() {
         let first = run.stderr.lines().next().unwrap();
         assert!(first.starts_with("error: "), "{first}");
     }
-    // Within another subcommand, and without the value of a flag, no command is made up.
+    // For another subcommand, and for a flag without a value, no command is suggested.
     for args in [&["policy", "show", "--base", "main"][..], &["rules", "chekc"], &["review", "--commit"]] {
         let run = repo.reviewer(args).run(2);
         assert!(!run.stderr.contains("hint: claude-reviewer"), "{args:?}: {}", run.stderr);
@@ -423,14 +423,14 @@ fn docs_the_schema_of_the_policy() {
     document("schemas/policy.schema.json", &Repo::new().reviewer(&["policy", "schema"]).run(0).stdout);
 }
 
-/// Escapes what Markdown would read as markup, except between backticks.
+/// Escapes Markdown markup, except between backticks.
 fn markdown(text: &str) -> String {
     let escape = |part: &str| {
         let part = part.replace('&', "&amp;").replace('<', "&lt;");
         ["*", "[", "]", "|"].iter().fold(part, |p, c| p.replace(c, &format!("\\{c}")))
     };
     let parts = text.trim().split('`').enumerate();
-    // A table cell ends at a bar, also between backticks.
+    // A bar ends a table cell, also between backticks.
     let parts = parts.map(|(i, part)| if i % 2 == 0 { escape(part) } else { part.replace('|', "\\|") });
     parts.collect::<Vec<_>>().join("`")
 }

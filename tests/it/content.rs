@@ -1,9 +1,10 @@
-//! Content that an author can try to hide from the rules: binary marks, attributes, encodings (HID-01 to HID-05).
+//! Tests of content that an author can try to hide from the rules: binary marks, attributes, encodings (HID-01 to
+//! HID-05).
 
 use crate::support::{Repo, line_with_key};
 use serde_json::Value;
 
-/// Bytes as a compressor leaves them, always the same.
+/// Returns bytes that look compressed; deterministic.
 fn junk(n: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -19,7 +20,7 @@ fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Makes a repository with a first commit on `main`, on branch `t`.
+/// Creates a repository with a first commit on `main`, on branch `t`.
 fn repo(base: &[(&str, &[u8])]) -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "a project\n");
@@ -99,7 +100,7 @@ fn hid_01_bytes_that_cannot_be_decoded_under_a_known_name_are_incomplete() {
     let repo = repo(&[]);
     repo.stage("x.c", junk(9000));
     repo.stage("conf/app.yaml", [&b"\x89PNG\r\n\x1a\n"[..], &junk(900)].concat());
-    // EBCDIC, which no interpreter takes for ASCII.
+    // EBCDIC, which no interpreter reads as ASCII.
     repo.stage("a.jsp", b"\x4c\x6c\x7c\x40\x97\x81\x87\x85\x40\x6c\x6e\x15".repeat(30));
     let (code, report) = gate(&repo);
     assert_eq!(code, 3, "{report}");
@@ -140,7 +141,7 @@ fn hid_02_secrets_are_found_in_binary_files_of_every_type() {
     for path in ["logo.png", "lib.dll", "weights.safetensors", "cache.pyc"] {
         assert_rule(&report, path, "aws-access-key-id");
     }
-    // What is there already is not found again.
+    // Content of the base is not reported again.
     let repo = Repo::new();
     let picture =
         |end: &[u8]| [&b"\x89PNG\r\n\x1a\n\0\0\0"[..], &junk(500), b"\0", key.as_bytes(), b"\0", end].concat();
@@ -227,7 +228,7 @@ fn hid_03_a_macro_of_the_base_counts_where_the_head_uses_it() {
 
 #[test]
 fn hid_04_what_a_checkout_writes_is_read_too() {
-    // In UTF-16 these characters are ASCII, two at a time.
+    // In UTF-16, these characters consist of two ASCII bytes each.
     let code = "import os\nfrom flask import request\nos.system('x ' + request.args['c'])\n";
     let blob: String =
         code.as_bytes().chunks(2).map(|c| char::from_u32(u32::from(c[0]) | u32::from(c[1]) << 8).unwrap()).collect();
@@ -235,7 +236,7 @@ fn hid_04_what_a_checkout_writes_is_read_too() {
         let attributes = format!("*.py working-tree-encoding={encoding}\n");
         let base: &[(&str, &[u8])] = if is_at_base { &[(".gitattributes", attributes.as_bytes())] } else { &[] };
         let repo = repo(base);
-        // Git would convert what is staged, so the blob is made by hand.
+        // Git would convert the staged file, so the blob is created directly.
         if !is_at_base {
             stage_raw(&repo, ".gitattributes", attributes.as_bytes());
         }
@@ -345,7 +346,7 @@ fn hid_05_utf7_is_decoded_and_other_declared_encodings_are_incomplete() {
     }
 }
 
-/// Stages a blob as it is, whatever attributes ask for.
+/// Stages an unconverted blob, independent of attributes.
 fn stage_raw(repo: &Repo, path: &str, content: &[u8]) {
     let file = repo.home().join("blob");
     std::fs::write(&file, content).unwrap();

@@ -1,4 +1,4 @@
-//! Context of a review: tickets from MCP servers and issues of forges (CTX-01).
+//! Tests of the context of a review: tickets from MCP servers and issues of forges (CTX-01).
 
 mod desk;
 mod forges;
@@ -241,7 +241,7 @@ fn ctx_01_only_tools_that_read_are_called_whatever_the_server_says() {
         assert!(notes(&report).contains("the tool jira_get_issue is not called"), "{report:#}");
         assert!(desk.log("calls").is_empty());
     }
-    // A name that does not say that it reads is refused in the policy, whatever hints there would be.
+    // The policy rejects a tool whose name does not mean reading, independent of the server's hints.
     let desk = Desk::new("PROJ-12", calm);
     desk.policy_with(
         "[context.servers.a]\ncommand = [\"x\"]\ntool = \"jira_update_issue\"\nargument = \"issue_key\"\n",
@@ -490,7 +490,7 @@ fn ctx_01_forks_and_jobs_with_more_rights_than_the_author_read_no_ticket() {
 
 #[test]
 fn ctx_01_a_job_after_another_workflow_reads_no_ticket_whoever_the_change_is_from() {
-    // The job has secrets and runs for a commit that its author may not have been allowed to push here.
+    // The job has secrets and runs for a commit whose author may not have been allowed to push here.
     let event = |head: &str, of: &str| {
         json!({ "action": "completed",
             "workflow_run": { "event": "pull_request", "head_branch": "topic", "head_sha": head,

@@ -1,4 +1,4 @@
-//! Questions that are no review of a change: proposals, disagreements, audits, and who can be asked.
+//! Tests of questions that are not reviews: proposals, disagreements, audits, and health.
 
 use crate::judge::{recorded, with_world};
 use crate::loopback::{Reply, Request, Server, finding};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const PROPOSAL: &str = "# Sorted names\n\n## Goal\n\nNames come sorted by their letters.\n\n## Done when\n\n\
                         `cargo test names` passes.\n";
 
-/// A repository whose policy at HEAD asks a server; without one, nobody.
+/// Creates a repository whose policy at HEAD enables a server, or no backend.
 fn repo(server: Option<&Server>) -> Repo {
     let repo = Repo::new();
     repo.stage(".claude-reviewer.toml", server.map_or_else(|| "version = 1\n".to_owned(), |s| s.policy("openai")));
@@ -45,7 +45,7 @@ fn audited(repo: &Repo, files: &[&str], dir: Option<&str>) -> Result<Review> {
     with_world(repo, &Stop::default(), |world| security_audit(&ask, &files, dir.map(Path::new), world))
 }
 
-/// A model that answers with these members beside the nonce.
+/// Starts a model that answers with these members and the nonce.
 fn says(members: Value) -> Server {
     Server::start(move |request: &Request| {
         let mut document = members.clone();
@@ -112,13 +112,13 @@ fn mcp_15_without_an_answer_nothing_is_valid() {
     assert_eq!(check.conduct.error_kind, Some(ErrorKind::Backend));
     assert!(check.summary.contains("after 3600 s, not earlier. Do not retry in a loop"), "{}", check.summary);
 
-    // A limit that nobody says the end of: nothing tells that it passes.
+    // A limit without a known end does not justify a retry.
     let limited = Server::start(|_| Reply::json(429, &json!({ "error": { "message": "slow down" } })));
     let check = checked(&repo(Some(&limited)), "PROPOSAL_FINAL.md");
     assert_eq!((check.conduct.retryable, check.conduct.retry_after_s), (false, None));
     assert!(check.summary.contains("A retry will not succeed"), "{}", check.summary);
 
-    // What a provider writes is no promise of when.
+    // The text of a provider's error is not a retry time.
     let no = Server::start(|_| Reply::json(400, &json!({ "error": { "message": "retry after 987654321 s" } })));
     let check = checked(&repo(Some(&no)), "PROPOSAL_FINAL.md");
     assert_eq!((check.valid, check.conduct.retryable, check.conduct.retry_after_s), (None, false, None));

@@ -1,4 +1,4 @@
-//! Tests of what is looked at: nothing large, late or generated slips through, and what is left out is named.
+//! Tests of coverage: nothing large, late or generated goes unnoticed, and skipped files are listed.
 
 use crate::support::{Repo, line_with_key};
 use serde_json::Value;
@@ -20,7 +20,7 @@ fn dif_09_a_secret_at_the_end_of_a_huge_line_is_found() {
     assert_eq!(report["findings"][0]["rule_id"], "aws-access-key-id");
     assert_eq!(report["findings"][0]["line"], 1);
     assert!(report.to_string().len() < 20_000, "the line is quoted in parts");
-    // People see the place, not four megabytes.
+    // The report shows the position, not four megabytes.
     assert!(repo.review(&["staged"], 1).stdout.len() < 4_000);
 }
 
@@ -105,7 +105,7 @@ fn a_program_behind_the_head_of_a_picture_is_not_passed_as_binary() {
     repo.stage("logo.png", &picture);
     repo.review(&["staged"], 0);
     repo.stage("logo.php", [&picture[..], b"<?php system($_GET['c']); ?>"].concat());
-    // It is read as the text that its name promises, so the call is found.
+    // The file is scanned as text because of its name, so the call is found.
     let report = repo.review_json(&["staged"], 1);
     assert_eq!(report["findings"][0]["file"], "logo.php");
     assert!(report["findings"].to_string().contains("php-"), "{report}");

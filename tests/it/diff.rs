@@ -1,4 +1,4 @@
-//! The change model against git itself: the same patches, byte for byte, and every patch read back.
+//! Compares the change model with git: the same patches, byte for byte, and every patch can be parsed again.
 
 mod through;
 
@@ -58,13 +58,13 @@ fn utf16(text: &str, encoding: Encoding, mark: bool) -> Vec<u8> {
     }
 }
 
-/// A small picture: a real signature and bytes that are no text.
+/// Returns a small picture: a real signature and binary bytes.
 fn png(seed: u8) -> Vec<u8> {
     let noise = (0..400u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8 ^ seed);
     [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], &noise.collect::<Vec<_>>()].concat()
 }
 
-/// A source file of `n` functions, with the lines of `marked` changed.
+/// Returns a source file of `n` functions, with the lines of `marked` changed.
 fn source(n: usize, marked: &[usize]) -> String {
     (0..n)
         .map(|i| {
@@ -74,7 +74,7 @@ fn source(n: usize, marked: &[usize]) -> String {
         .collect()
 }
 
-/// Names that git quotes, or that look like something else.
+/// Names that git quotes, or that look like other syntax.
 const ODD_NAMES: [&[u8]; 14] = [
     b"with space.txt",
     b"tab\there.txt",
@@ -92,7 +92,7 @@ const ODD_NAMES: [&[u8]; 14] = [
     b"::error::.txt",
 ];
 
-/// Writes every edge case, before (`false`) or after the change.
+/// Writes every edge case, before or after the change.
 fn edge_cases(repo: &Repo, after: bool) {
     let pick = |before: &'static [u8], now: &'static [u8]| if after { now } else { before };
     let put = |name: &[u8], content: &[u8]| {
@@ -154,7 +154,7 @@ fn edge_cases(repo: &Repo, after: bool) {
     put(b"pictures/logo.png", &png(u8::from(after)));
     put(b"data.bin", &png(2 + u8::from(after)));
     put(b"forced.shown", pick(b"a\0\n", b"b\0\n"));
-    // Empty files and files that come and go.
+    // Empty files, and files that are added or deleted.
     put(b"emptied.txt", pick(b"a\n", b""));
     put(b"filled.txt", pick(b"", b"a\n"));
     if after {
@@ -225,7 +225,7 @@ fn submodules(repo: &Repo, after: bool) {
     }
 }
 
-/// A repository with a root commit and one that changes every edge case.
+/// Creates a repository with a root commit and one that changes every edge case.
 fn two_commits() -> (Repo, String, String) {
     let repo = Repo::new();
     edge_cases(&repo, false);
@@ -268,7 +268,7 @@ fn dif_05_staged_and_unstaged_changes_read_as_git_diff_prints_them() {
     let change = opened.staged().unwrap();
     let gits = git_bytes(&repo, &["diff", "--cached", "--full-index"]);
     same_patch(&write(&load(&mut opened.reader(), &change)), &gits);
-    // Staged in an unborn repository: everything is new.
+    // Staged in an unborn repository, everything is new.
     repo.git(&["update-ref", "-d", "HEAD"]);
     let opened = open(&repo);
     let change = opened.staged().unwrap();
@@ -285,7 +285,7 @@ fn of_path(repo: &Repo, commit: &str, path: &[u8]) -> FileChange {
     found.unwrap_or_else(|| panic!("no change of {}", String::from_utf8_lossy(path)))
 }
 
-/// Returns what is added, with the number of the first line.
+/// Returns the added lines, with the number of the first one.
 fn added(change: &FileChange) -> Vec<(u32, String)> {
     let text = change.text().unwrap_or_else(|| panic!("no text: {change:?}"));
     text.added().map(|b| (b.first.get(), String::from_utf8_lossy(b.text).into_owned())).collect()
@@ -306,7 +306,7 @@ fn dif_02_text_behind_a_nul_is_read() {
     let change = of_path(&repo, &second, b"nul.php");
     assert_eq!(change.text().unwrap().hidden, Some(Hidden::Nul));
     assert_eq!(added(&change), [(2, "system($_GET['c']);\n".to_owned())]);
-    // Beyond git's first 8000 bytes nothing is hidden; and a NUL that goes is no NUL that comes.
+    // A NUL past git's first 8000 bytes hides nothing, and neither does the removal of a NUL.
     assert_eq!(of_path(&repo, &second, b"late-nul.txt").text().unwrap().hidden, None);
     assert_eq!(of_path(&repo, &second, b"no-more-nul.txt").text().unwrap().hidden, Some(Hidden::OldSide));
 }
@@ -390,7 +390,7 @@ fn dif_08_line_numbers_equal_gits() {
     }
 }
 
-/// What a review sees of a change, whatever its source.
+/// Returns the content of a change as a review gets it from any source.
 fn seen(change: &FileChange) -> String {
     let mut out = format!("{:?} {:?}", change.entry.kind, change.path());
     match &change.body {
@@ -457,7 +457,7 @@ fn dif_02_a_binary_patch_reads_as_the_commit_it_came_from() {
                     assert_eq!((want.old.whole(), want.new.whole()), (got.old.whole(), got.new.whole()));
                     decoded += 1;
                 }
-                // Pictures that differ little come as two deltas.
+                // Similar pictures become two deltas.
                 (Body::Binary(want), Body::Binary(got)) => {
                     assert!(got.new_size.is_none_or(|size| want.new_size == Some(size)));
                 }
@@ -483,7 +483,7 @@ fn a_combined_diff_of_a_merge_is_refused() {
     assert!(!patch::parse(&git_bytes(&repo, &["show", "-m", "HEAD"])).unwrap().is_empty());
 }
 
-/// Returns numbers below `n`, always the same ones.
+/// Returns numbers below `n`; deterministic.
 fn random(state: &mut u64, n: usize) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     ((*state >> 33) as usize) % n.max(1)
@@ -589,7 +589,7 @@ fn random_edits_have_gits_hunks() {
             let at = random(&mut sizes, new.len() + 1);
             let end = (at + random(&mut sizes, 6)).min(new.len());
             let insert: Vec<String> = match random(&mut sizes, 4) {
-                // A copy of what stands there: the edit can slide.
+                // A copy of existing lines, so that the edit can slide.
                 0 => new[at..end].iter().chain(&new[at..end]).cloned().collect(),
                 _ => (0..random(&mut sizes, 5)).map(|_| pick(1 + i % 5)).collect(),
             };

@@ -1,4 +1,4 @@
-//! Decisions of people on findings: what they change in later reviews, and what they never do.
+//! Tests of decisions of people on findings: their effect on later reviews, and its limits.
 
 mod bound;
 mod kept;
@@ -22,7 +22,7 @@ fn reviewed() -> Repo {
     repo
 }
 
-/// Reviews what is staged and returns verdict, disposition of the first finding, and the count.
+/// Reviews the staged change and returns verdict, disposition of the first finding, and the count.
 fn staged(repo: &Repo) -> (String, String, u64) {
     let run = repo.reviewer(&["review", "staged", "--format", "json"]).run_any();
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -65,7 +65,7 @@ fn dsp_01_a_decision_ends_when_the_lines_change_or_at_its_date() {
     decide(&repo, &["reject", "F1"]);
     repo.stage("web/run.py", format!("import os\n\n\n{}", CODE.replace("    return", "        return")));
     assert_eq!(staged(&repo), state("pass", "rejected", 1), "moved and indented");
-    // The fingerprint is that of the matched call; the rest of the line is not in it.
+    // The fingerprint covers the matched call, not the rest of the line.
     repo.stage("web/run.py", CODE.replace("return requests", "yield requests"));
     assert_eq!(staged(&repo), state("block", "pending", 0), "another line");
     repo.stage("web/run.py", CODE);
@@ -132,7 +132,7 @@ fn a_critical_finding_is_not_rejected_without_a_reason() {
     assert!(!repo.path().join(OWN).exists());
     decide(&repo, &["reject", "F1", "--reason", "revoked"]);
     assert_eq!(staged(&repo), state("pass", "rejected", 1));
-    // Nor by hand.
+    // Editing the file by hand has no effect either.
     let text = std::fs::read_to_string(repo.path().join(OWN)).unwrap();
     repo.write(OWN, text.replace("reason = \"revoked\"", "reason = \"\""));
     assert_eq!(staged(&repo), state("block", "pending", 0));
@@ -183,11 +183,11 @@ fn dsp_02_in_gate_mode_only_the_base_decides_and_a_new_entry_is_one_finding() {
     let before = review();
     let [one, other] = &rules(&before)[..] else { panic!("{before}") };
     assert!(one.ends_with(" pending") && one == other, "{before}");
-    // The person's own file never counts there.
+    // The person's own file never counts in gate mode.
     repo.reviewer(&["review", "branch", "--base", "main"]).run(1);
     decide(&repo, &["reject", "F1", "F2", "--share"]);
     assert_eq!(rules(&review()), rules(&before));
-    // Nor does that of the change.
+    // The file in the change does not count either.
     repo.git(&["add", SHARED]);
     repo.commit("reject both");
     let report = review();
@@ -195,7 +195,7 @@ fn dsp_02_in_gate_mode_only_the_base_decides_and_a_new_entry_is_one_finding() {
     assert_eq!(weakened, ["policy-weakened pending"], "{report}");
     assert_eq!(rules(&report).iter().filter(|r| *r == one).count(), 2, "{report}");
     assert_eq!(report["verdict"], "block");
-    // At the desk it does, without a finding about the file.
+    // In a local review it counts, without a finding about the file.
     let desk = repo.review_json(&["branch", "--base", "main"], 0);
     assert_eq!(desk["summary"]["dispositioned"], 2, "{desk}");
     // Once it is merged, it counts for the next change.
@@ -226,7 +226,7 @@ fn dsp_03_a_broken_file_is_an_error_with_its_line_and_dismisses_nothing() {
     }
 }
 
-/// Returns a repository whose shared file is broken on `main` at this line, with `topic` checked out.
+/// Returns a repository whose shared file is malformed on `main` at this line, with `topic` checked out.
 fn broken_at_the_base() -> (Repo, String, usize) {
     let repo = reviewed();
     repo.git(&["branch", "-M", "main"]);
@@ -256,26 +256,26 @@ fn dsp_03_a_file_that_is_broken_at_the_merge_base_is_an_error_that_names_commit_
 fn dsp_03_a_change_that_repairs_the_file_of_the_base_passes_and_its_entries_do_not_count() {
     let gate = ["review", "branch", "--base", "main", "--gate", "--format", "json"];
     let note = |report: &Value| report["notes"].to_string().contains("no decision of the base counts");
-    // Without entries, it passes.
+    // Without entries, the change passes.
     let (repo, _, line) = broken_at_the_base();
     repo.git(&["rm", "-q", SHARED]);
     repo.commit("remove the decisions");
     let report = repo.reviewer(&gate).run(0).json();
     assert!(report["verdict"] == "pass" && note(&report), "{report}");
     assert!(report["notes"].to_string().contains(&format!("{SHARED}:{line}")), "{report}");
-    // With entries, these are new: a person waives that.
+    // With entries, these are new, and a person must waive them.
     let (repo, text, _) = broken_at_the_base();
     repo.stage(SHARED, &text).commit("repair the decisions");
     let report = repo.reviewer(&gate).run_any().json();
     assert!(note(&report) && report["findings"][0]["rule_id"] == "policy-weakened", "{report}");
     assert_ne!(report["verdict"], "pass", "{report}");
-    // Other findings of the change are not dismissed by the repaired file.
+    // The repaired file does not dismiss other findings of the change.
     let moved = format!("import os\n\n\n{CODE}");
     repo.stage("web/other.py", moved).commit("fetch");
     let report = repo.reviewer(&gate).run(1).json();
     let all = report["findings"].as_array().unwrap();
     assert!(all.iter().all(|f| f["disposition"] == "pending") && all.len() == 2, "{report}");
-    // A file that stays broken repairs nothing.
+    // A file that is still malformed repairs nothing.
     let (repo, text, _) = broken_at_the_base();
     repo.stage(SHARED, text.replace("rejected", "gone")).commit("try to repair");
     repo.reviewer(&gate).run(2);
@@ -285,7 +285,7 @@ fn dsp_03_a_change_that_repairs_the_file_of_the_base_passes_and_its_entries_do_n
 fn dsp_03_a_change_that_repairs_the_file_of_the_tip_passes_and_no_decision_counts() {
     let gate = ["review", "branch", "--base", "main", "--gate", "--format", "json"];
     let (repo, _, _) = broken_at_the_base();
-    // The change begins before the file broke.
+    // The change branched off before the file was malformed.
     repo.git(&["checkout", "-q", "-B", "topic", "main~1"]);
     repo.stage("README", "Other sums.\n").commit("words");
     let refused = repo.reviewer(&gate).run(2).stderr;
@@ -309,7 +309,7 @@ fn a_decision_in_the_store_says_that_the_shared_file_has_another_one() {
     let said = decide(&repo, &command.split(' ').collect::<Vec<_>>()).stdout;
     assert!(!said.contains("still") && said.contains("to share the decision"), "{said}");
     assert!(std::fs::read_to_string(repo.path().join(SHARED)).unwrap().contains("status = \"accepted\""));
-    // The lines of the shared decision have changed: it is about others.
+    // The lines of the shared decision have changed, so it is about other lines.
     decide(&repo, &["reject", "F1", "--share"]);
     repo.stage("web/run.py", CODE.replace("return requests", "yield requests"));
     repo.review_json(&["staged"], 1);
@@ -411,7 +411,7 @@ fn a_rejected_claim_of_a_model_does_not_come_back() {
     let listed = crate::fences::only(second, "rejected before");
     assert_eq!(listed, "a.py: x = 1 / n (ai-bug): rejected before: n is never 0\n");
     assert!(second.contains("Do not report them again"), "{second}");
-    // It is carried over to a follow-up.
+    // A follow-up keeps the decision.
     repo.stage("b.py", "y = 2\n");
     let report = repo.review_json(&["staged", "--follow-up", "latest"], 0);
     assert_eq!(report["findings"][0]["disposition"], "rejected", "{report}");
@@ -442,7 +442,7 @@ fn a_baseline_defers_what_code_has_and_not_what_is_new() {
     assert_eq!(repo.reviewer(&["baseline", "check"]).run(0).stdout, "2 entries hold\n");
     repo.git(&["add", SHARED]);
     repo.commit("adopt the gate");
-    // A change beside the old code, and one that moves it, pass; new code does not.
+    // A change near the old code, and a move of it, pass; new code does not.
     repo.git(&["checkout", "-q", "-b", "topic"]);
     let gate = |code: i32| {
         repo.review_json(&["branch", "--base", "main", "--gate"], code)["summary"]["dispositioned"].as_u64().unwrap()
@@ -452,7 +452,7 @@ fn a_baseline_defers_what_code_has_and_not_what_is_new() {
     assert_eq!(gate(0), 1);
     repo.stage("new.py", CODE).commit("add");
     assert_eq!(gate(1), 1);
-    // What is gone is listed, and pruned.
+    // Entries of missing code are listed, and pruned.
     repo.stage("old/b.py", "x = 1\n");
     let said = repo.reviewer(&["baseline", "check"]).run(1).stdout;
     assert!(said.starts_with("1 entry holds\ndoes not hold: ") && said.contains("has no entry: new.py:2 "), "{said}");
@@ -467,7 +467,7 @@ fn a_baseline_of_some_files_leaves_the_others() {
     repo.reviewer(&["baseline", "create", "web/**"]).run(0);
     let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
     assert!(text.contains("path = \"web/b.py\"") && !text.contains("old/a.py"), "{text}");
-    // A decision of a person stays as it is.
+    // A person's decision does not change.
     repo.stage("web/b.py", format!("{CODE}\n"));
     repo.stage("web/c.py", CODE);
     repo.reviewer(&["review", "staged"]).run(1);
@@ -619,7 +619,7 @@ fn dsp_03_a_link_in_the_place_of_the_shared_file_is_an_error_and_dismisses_nothi
     std::os::unix::fs::symlink("../decisions.toml", repo.path().join(SHARED)).unwrap();
     let run = repo.reviewer(&["review", "staged"]).run(2);
     assert!(run.stderr.contains(&format!("{SHARED} is a symbolic link")), "{}", run.stderr);
-    // In gate mode, the change that brings the link is a finding, and the base that has it is an error.
+    // In gate mode, a change that adds the link is a finding, and a base that has it is an error.
     repo.git(&["checkout", "-q", "-b", "topic"]);
     repo.git(&["add", SHARED, "decisions.toml"]);
     repo.git(&["rm", "-q", "--cached", "web/run.py"]);

@@ -1,9 +1,9 @@
 //! Executes the console examples of the documents, and parses their policies, rules and JSON.
 //!
-//! A comment in front of each console block names the fixture that its commands run in:
-//! `<!-- example: NAME; exit: 1; through: TEXT; output not shown -->`. `NAME` is a row of `fixtures::FIXTURES`, or
-//! `continued`. A block that no test can execute says why: `<!-- not executed: REASON -->`. If the output of the
-//! program has changed, `UPDATE=1 cargo test --test it docs_` rewrites the pages.
+//! A comment before each console block names the fixture in which its commands run: `<!-- example: NAME; exit: 1;
+//! through: TEXT; output not shown -->`. `NAME` is a row of `fixtures::FIXTURES`, or `continued`. A block that cannot
+//! be executed has a reason: `<!-- not executed: REASON -->`. If the output of the program has changed, `UPDATE=1
+//! cargo test --test it docs_` rewrites the pages.
 
 mod fixtures;
 mod output;
@@ -67,7 +67,7 @@ fn run(world: &World, command: &str) -> (Vec<String>, i32) {
         text = text.replace(actual, shown);
     }
     let mut lines: Vec<String> = text.lines().map(|l| l.trim_end().to_owned()).collect();
-    // On a terminal, a review that exits with 0 does not print this line. Pages show what a terminal shows.
+    // On a terminal, a review that exits with 0 does not print this line. Pages show the output of a terminal.
     lines.retain(|l| !(l.starts_with("review: ") && l.ends_with(" exit=0")));
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
@@ -75,9 +75,9 @@ fn run(world: &World, command: &str) -> (Vec<String>, i32) {
     (lines, out.status.code().unwrap_or(-1))
 }
 
-/// What executing a block showed.
+/// The result of executing a block.
 struct Outcome {
-    /// The block as it should be.
+    /// The expected block.
     body: Vec<String>,
     errors: Vec<String>,
 }
@@ -129,7 +129,7 @@ fn compare(command: &Command, actual: &[String], outcome: &mut Outcome) {
     outcome.body.extend(command.output.iter().rev().take_while(|l| l.is_empty()).cloned());
 }
 
-/// Executes the examples of a page, from the first to the last. Returns the page as it should be, and the errors.
+/// Executes the examples of a page in order. Returns the expected page, and the errors.
 fn check(path: &Path, text: &str) -> (String, Vec<String>) {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut errors = Vec::new();

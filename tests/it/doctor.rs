@@ -1,10 +1,10 @@
-//! `doctor`: whether the gate works here, told truthfully and without a key.
+//! Tests of `doctor`: it reports the state of the gate correctly, without revealing a key.
 
 use crate::loopback::{Reply, Request, Server, closed_port, finding};
 use crate::support::{Repo, Run};
 use serde_json::{Value, json};
 
-/// Answers as a provider does whose account offers these models, and whose model sees the seeded bug.
+/// Answers like a provider with these models, whose model notices the seeded bug.
 fn provider(request: &Request) -> Reply {
     if request.method == "GET" {
         return Reply::json(200, &json!({"data": [{"id": "large-2"}, {"id": "stub"}]}));
@@ -13,7 +13,7 @@ fn provider(request: &Request) -> Reply {
     request.review(&[bug])
 }
 
-/// Sets the policy of the user, who is believed in everything.
+/// Writes the user's policy, which is trusted.
 fn user(repo: &Repo, policy: &str) {
     let dir = repo.home().join(".config/claude-reviewer");
     std::fs::create_dir_all(&dir).unwrap();
@@ -42,7 +42,7 @@ fn json_of(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stdout))
 }
 
-/// Returns what the check of a name says, with its state.
+/// Returns the text and the state of a check.
 #[track_caller]
 fn check(checks: &[(String, String, String)], name: &str) -> (String, String) {
     let found = checks.iter().find(|(n, _, _)| n == name).unwrap_or_else(|| panic!("no {name}: {checks:?}"));
@@ -93,11 +93,11 @@ fn sec_09_offline_asks_nobody() {
     let report = json_of(&doctor(&repo, &["--offline", "--format", "json"], 0));
     assert!(check(&section(&report, "backend openai"), "model").1.contains("--offline"));
     assert_eq!(server.connections(), 0);
-    // Nor does a look at a place that names no backend.
+    // Without a configured backend, none is contacted either.
     user(&repo, &server.policy("openai").replace("backends = [\"openai\"]", "backends = []"));
     doctor(&repo, &[], 0);
     assert_eq!(server.connections(), 0);
-    // Named on the command line, it is asked.
+    // A backend on the command line is contacted.
     let report = json_of(&doctor(&repo, &["--backend", "openai", "--format", "json"], 0));
     assert_eq!(check(&section(&report, "backend openai"), "model").0, "ok");
     assert!(server.connections() > 0);
@@ -134,7 +134,7 @@ fn a_backend_that_cannot_be_asked_is_a_problem_with_a_way_out() {
         let report = json_of(&doctor(&repo, &["--format", "json"], 3));
         let checks = section(&report, &format!("backend {name}"));
         assert!(checks.iter().any(|(_, state, text)| state == "problem" && text.contains(part)), "{part}: {checks:?}");
-        // The gate itself is as good as ever.
+        // The gate itself is unaffected.
         assert!(section(&report, "self-test").iter().all(|(_, state, _)| state == "ok"), "{report:#}");
     }
     let run = doctor(&repo, &["--backend", "nobody"], 2);
@@ -159,7 +159,7 @@ fn a_server_without_a_list_is_no_problem_where_the_model_is_named() {
 fn a_withheld_backend_is_told_and_not_asked() {
     let repo = Repo::new();
     let server = Server::start(provider);
-    // From the project's file, which nobody trusts: what it says of keys is not heard.
+    // The project's file is not trusted, so its key settings are ignored.
     repo.write(".claude-reviewer.toml", server.policy("openai") + "api_key_env = \"AWS_SECRET\"\n");
     let report = json_of(&doctor(&repo, &["--format", "json"], 3));
     let checks = section(&report, "backend openai");
@@ -182,10 +182,10 @@ fn a_gate_that_cannot_block_or_cannot_pass_is_a_problem() {
         }
         assert_eq!(check(&canary, "clean change").0, "ok", "{canary:?}");
     }
-    // A gate that lets through what was not reviewed is one that somebody asked for.
+    // A gate that passes incomplete reviews was configured that way.
     repo.write(".claude-reviewer.toml", "version = 1\non_incomplete = \"warn\"\n");
     doctor(&repo, &[], 0);
-    // The strictest gate there is can still do both.
+    // The strictest gate can still do both.
     let strict =
         "version = 1\nblock_on = [\"suggestion\"]\nmin_confidence = \"high\"\n[review]\ndepth = \"thorough\"\n";
     repo.write(".claude-reviewer.toml", strict);

@@ -1,4 +1,4 @@
-//! Tests of what excuses a finding: exempt values, suppressions, prose; and of how sure a rule is.
+//! Tests of exemptions from findings: exempt values, suppressions, prose; and of the confidence of rules.
 
 use crate::support::{Repo, line_with_another_key, line_with_key};
 use claude_reviewer::finding::{Confidence, Severity};
@@ -43,7 +43,7 @@ fn alphanumeric(seed: u64, n: usize) -> String {
     (0..n).map(|_| next()).collect()
 }
 
-/// The key of the storage emulator, put together here so that it does not stand in the sources.
+/// Returns the key of the storage emulator, assembled here so that the sources do not contain it.
 fn emulator_key() -> String {
     ["Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsu", "Fq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="].concat()
 }
@@ -88,7 +88,7 @@ const MARKER: &str = "# claude-reviewer: ignore[bidi-control] from the paper\n";
 fn hid_10_a_suppression_of_the_base_covers_only_lines_that_stay() {
     let bidi = "x = 'a\u{202e}b'  ;  y = f( 1 )\n";
     let other = "x = 'c\u{202e}d'\n";
-    // So much stays that git calls a moved file renamed.
+    // So many lines stay that git treats a moved file as renamed.
     let rest: String = (0..40).map(|n| format!("value_{n} = {n}\n")).collect();
     let base = format!("import os\n{MARKER}{bidi}z = 1\n{rest}");
     for (name, text, found) in [
@@ -135,7 +135,7 @@ fn hid_10_a_suppression_of_the_base_covers_only_lines_that_stay() {
             if found && !name.contains("copied") && !name.contains("behind") {
                 let notes = report["notes"].to_string();
                 assert!(notes.contains("which is new or changed since the base"), "{name}: {notes}");
-                // Outside of gate mode a comment of the base covers no more, and one that the change adds counts.
+                // Outside of gate mode, a comment of the base covers no more, and one that the change adds counts.
                 repo.review(&[&branch[..], &["--no-gate"]].concat(), 1);
             }
         }
@@ -154,7 +154,7 @@ fn hid_10_outside_of_gate_mode_a_comment_that_is_written_anew_counts() {
     repo.review(&["branch", "--base", &base, "--no-save", "--gate"], 1);
 }
 
-/// Text with hidden Unicode, and the rule that reports it.
+/// Texts with hidden Unicode, and the rule that reports each.
 const HIDDEN: &[(&str, &str)] = &[
     ("a \u{2066}b: 1\n", "bidi-control"),
     ("a: b\u{2069}c\n", "bidi-control"),
@@ -203,7 +203,7 @@ fn hid_11_hidden_unicode_is_found_in_every_file_that_is_not_prose_or_a_translati
         "a.unknown",
         "script",
     ] {
-        // A folder for each text, so that all are files of one name in one review.
+        // One folder for each text, so that all files have the same name in one review.
         for (i, (text, rule)) in HIDDEN.iter().enumerate() {
             let path = format!("case-{i}/{path}");
             repo.write(&path, text);
@@ -320,7 +320,7 @@ fn a_value_of_unknown_origin_is_a_suggestion_and_one_of_a_request_is_critical() 
         assert_eq!(found["confidence"] == "low", severity == "suggestion", "{text}: {found:#}");
         assert_eq!(found["blocking"], severity == "critical", "{text}");
     }
-    // Policy can still name the severity of a rule.
+    // The policy can still set the severity of a rule.
     repo.write(".claude-reviewer.toml", "[rules]\nseverity = { \"js-sql-interpolation\" = \"major\" }\n");
     let report = repo.review_json(&["staged", "--no-save"], 1);
     let named = report["findings"].as_array().unwrap().iter().find(|f| f["file"] == "src/c.js").unwrap();

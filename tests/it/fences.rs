@@ -1,7 +1,7 @@
-//! What of a prompt is ours, and what is foreign.
+//! Separates the parts of a prompt: our own text and fenced untrusted text.
 
-/// Splits a prompt into our lines and the foreign texts with their kinds. Fails where a fence has no end, begins inside of
-/// another, or has the mark of another text.
+/// Splits a prompt into our lines and the untrusted texts with their kinds. Fails if a fence is not closed, is
+/// nested, or has the mark of another text.
 #[track_caller]
 pub fn apart(prompt: &str) -> (String, Vec<(String, String)>) {
     let (mut ours, mut foreign) = (String::new(), Vec::new());
@@ -35,7 +35,7 @@ fn is_mark(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// Returns the only foreign text of a kind.
+/// Returns the only untrusted text of a kind.
 #[track_caller]
 pub fn only(prompt: &str, kind: &str) -> String {
     let mut all: Vec<String> = apart(prompt).1.into_iter().filter(|(k, _)| k == kind).map(|(_, text)| text).collect();

@@ -1,4 +1,4 @@
-//! `fix` lets a model fix findings, or leaves the worktree, the index and HEAD as they are.
+//! Tests of `fix`: a model fixes findings, or the worktree, the index and HEAD stay unmodified.
 
 mod claude;
 mod refusals;
@@ -15,7 +15,7 @@ const CODE: &str = "import os\n\n\ndef mean(all, n):\n    x = sum(all) / n\n    
 const BAD: &str = "    x = sum(all) / n";
 const GOOD: &str = "    x = sum(all) / n if n else 0";
 
-/// What a model does in one attempt: calls of `edit` and `create`, all at once.
+/// The actions of a model in one attempt: calls of `edit` and `create`, all at once.
 type Edits = Vec<Value>;
 
 fn edit(path: &str, old: &str, new: &str) -> Value {
@@ -26,15 +26,15 @@ fn create(path: &str, text: &str) -> Value {
     json!({"name": "create", "arguments": {"path": path, "text": text}})
 }
 
-/// A reviewed repository, and a model that plans and makes these attempts, the last one again and again.
+/// A reviewed repository, and a model that plans and makes these attempts; the last one is repeated.
 struct Case {
     repo: Repo,
     server: Server,
-    /// The prompts of the attempts.
+    /// Prompts of the attempts.
     prompts: Arc<Mutex<Vec<String>>>,
 }
 
-/// What else a model does, before it answers a request. `None`: it answers as usual.
+/// Additional behaviour of a model before it answers a request; `None` to answer as usual.
 type Also = Box<dyn Fn(&Request) -> Option<Reply> + Send + Sync>;
 
 impl Case {
@@ -106,7 +106,7 @@ impl Case {
         all.iter().map(|a| a["verdict"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Runs `fix`, which has to fail so and to leave everything as it is.
+    /// Runs `fix`, which must fail with this message and leave everything unmodified.
     #[track_caller]
     fn refused(&self, args: &[&str], code: i32, reason: &str) -> Run {
         let before = state(&self.repo);
@@ -120,7 +120,7 @@ impl Case {
     }
 }
 
-/// Returns true if a request brings the answers of tools.
+/// Returns true if a request contains results of tools.
 fn has_tool_answers(r: &Request) -> bool {
     r.json()["messages"].as_array().unwrap().iter().any(|m| m["role"] == "tool")
 }
@@ -147,7 +147,7 @@ fn state(repo: &Repo) -> (Vec<FileState>, Vec<u8>, String) {
     (files, index, repo.git(&["rev-parse", "HEAD"]))
 }
 
-/// Returns private folders that are left in the folder for temporary files.
+/// Returns the private folders that were left in the folder for temporary files.
 fn left(repo: &Repo) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(repo.outside().join("tmp")).into_iter().flatten().flatten();
     entries.map(|e| e.path()).collect()
@@ -231,7 +231,7 @@ fn dsp_05_three_failed_attempts_change_nothing_and_are_stored() {
 
 #[test]
 fn dsp_05_a_finding_that_is_still_there_in_changed_lines_is_not_fixed() {
-    // The model claims the same about the line as it is after the fix.
+    // The model makes the same claim about the fixed line.
     let also = |r: &Request| {
         let is_review = !r.prompt().contains("in the private copy") && !r.prompt().contains("Plan how to fix");
         let other = "    x = (sum(all) / n)";
@@ -319,7 +319,7 @@ fn dsp_05_an_assertion_that_goes_is_no_fix() {
     }
 }
 
-/// Writes a container command that runs what it is given, and returns the policy that names it.
+/// Writes a container command that runs its arguments, and returns the policy that uses it.
 fn container(repo: &Path, command: &str) -> String {
     let container = repo.join("container");
     std::fs::create_dir_all(repo).unwrap();
@@ -337,7 +337,7 @@ fn container(repo: &Path, command: &str) -> String {
 fn dsp_05_a_fix_that_breaks_the_tests_changes_nothing() {
     let dir = tempfile::TempDir::new().unwrap();
     let broken = format!("{GOOD} + oops");
-    // Each run says where it is.
+    // Each run logs its folder.
     let log = dir.path().join("log");
     let command = format!(
         "echo \"${{IN_SANDBOX:-outside}}\" >>{}; if grep -q oops a.py; then echo it broke; exit 1; fi",
@@ -369,14 +369,14 @@ fn dsp_05_a_fix_cannot_end_the_tests_as_if_they_could_not_run() {
         ("head -c 3000000 /dev/zero", "they wrote too much output"),
         ("kill -9 $$", "the tests fail"),
     ] {
-        // Without the fix the tests pass, so the end is the work of the fix.
+        // Without the fix the tests pass, so the fix causes the failure.
         let tests = container(dir.path(), &format!("if grep -q oops a.py; then {end}; fi"));
         let case = Case::with(CODE, vec![vec![edit("a.py", BAD, &broken)]], &tests, Box::new(|_| None));
         case.refused(&["F1"], 1, "the tests fail");
         assert_eq!(case.verdicts(), ["tests_failed"; 3], "{end}");
         assert!(case.prompts.lock().unwrap()[1].contains(reason), "{end}");
     }
-    // A sandbox without the program of the tests is no fault of the fix.
+    // A sandbox without the test program is not a fault of the fix.
     let tests = container(dir.path(), "no-such-test-program");
     let case = Case::with(CODE, vec![vec![edit("a.py", BAD, GOOD)]], &tests, Box::new(|_| None));
     let run = case.fix(&["F1"]);
@@ -399,7 +399,7 @@ fn a_fix_keeps_later_edits_of_other_lines_and_refuses_others() {
     let top = Arc::new(Mutex::new(PathBuf::new()));
     let later = Arc::new(Mutex::new(String::new()));
     let (path, text) = (Arc::clone(&top), Arc::clone(&later));
-    // The person edits the file while the model works.
+    // The user edits the file while the model works.
     let also = move |r: &Request| {
         if r.prompt().contains("in the private copy") {
             std::fs::write(path.lock().unwrap().join("a.py"), text.lock().unwrap().as_bytes()).unwrap();
@@ -421,13 +421,13 @@ fn a_fix_keeps_later_edits_of_other_lines_and_refuses_others() {
     assert_eq!(case.text("a.py"), CODE.replace(BAD, "    x = 0"));
     assert_eq!(case.stored()[1]["outcome"], json!("conflict"));
     assert_eq!(std::fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
-    // The hint can be run from any folder, and leaves what it cannot merge beside the file.
+    // The hint works in any folder, and writes conflicting parts to a file next to the edited one.
     let shell =
         |command: &str| std::process::Command::new("sh").args(["-c", command]).current_dir("/").output().unwrap();
     let said = shell(&command);
     assert!(case.text("a.py.rej").contains(GOOD), "{}", String::from_utf8_lossy(&said.stderr));
     std::fs::remove_file(case.repo.path().join("a.py.rej")).unwrap();
-    // The next fix keeps its patch beside one of another repository.
+    // The next fix saves its patch next to one of another repository.
     let other = PathBuf::from(kept.to_str().unwrap().replace("-2.patch", "-3.patch"));
     std::fs::write(&other, "another").unwrap();
     std::fs::write(case.repo.path().join("a.py"), CODE).unwrap();
@@ -436,7 +436,7 @@ fn a_fix_keeps_later_edits_of_other_lines_and_refuses_others() {
     assert!(next != kept && next != other && std::fs::read_to_string(&next).unwrap().contains(GOOD), "{next:?}");
 }
 
-/// Returns the command of the hint of a fix that conflicts, and the patch that it applies.
+/// Returns the command in the hint of a conflicting fix, and its patch.
 fn kept_patch(run: &Run) -> (String, PathBuf) {
     let hint = run
         .stderr
@@ -491,7 +491,7 @@ fn sec_01_a_fix_shows_no_secret_of_the_lines_around_it() {
     assert!(!case.stored().to_string().contains(&secret));
     // The patch for git has all bytes.
     assert!(case.text("raw.patch").contains(&secret));
-    // It has the old line, which the model would find again.
+    // It has the old line, which the model would report again.
     std::fs::remove_file(case.repo.path().join("raw.patch")).unwrap();
     let run = case.fix(&[&id]);
     assert!(run.code == 0 && !run.stdout.contains(&secret), "{}\n{}", run.stdout, run.stderr);
@@ -532,13 +532,13 @@ fn sec_01_a_secret_of_a_file_is_neither_sent_nor_lost() {
     assert_eq!(case.text("a.py"), code.replace(BAD, GOOD));
     let sent: String = case.server.questions().iter().map(|r| String::from_utf8_lossy(&r.body).into_owned()).collect();
     assert!(!sent.contains(&secret) && sent.contains("<secret:"));
-    // A placeholder that stands for nothing is not written.
+    // An unknown placeholder is not written.
     let invented = vec![edit("a.py", BAD, &format!("{GOOD}\n    y = '<secret:aws-access-key-id:99>'"))];
     let case = Case::with(&code, vec![invented], "", Box::new(|_| None));
     case.refused(&[&claim_id(&case)], 1, "placeholder of a secret that the file does not have");
 }
 
-/// Returns the ID of the finding of the model.
+/// Returns the ID of the model's finding.
 fn claim_id(case: &Case) -> String {
     let all = case.repo.reviewer(&["findings", "--format", "json"]).run(0).json();
     let is_claim = |f: &&Value| f["origin"] == json!("openai");
@@ -613,7 +613,7 @@ fn dsp_05_an_interrupted_fix_changes_nothing_and_is_stored() {
     }
 }
 
-/// Starts a fix whose folder for temporary files is known.
+/// Starts a fix with a known folder for temporary files.
 fn start(case: &Case, out: std::process::Stdio) -> std::process::Child {
     let tmp = case.repo.outside().join("tmp");
     std::fs::create_dir_all(&tmp).unwrap();
@@ -622,11 +622,11 @@ fn start(case: &Case, out: std::process::Stdio) -> std::process::Child {
 }
 
 fn signal(child: &std::process::Child, signal: rustix::process::Signal) {
-    // It may have ended.
+    // It may have ended already.
     let _ = rustix::process::kill_process(rustix::process::Pid::from_child(child), signal);
 }
 
-/// Returns a pipe that takes no more bytes. Nobody reads it while both ends are kept.
+/// Returns a full pipe. It is never read while both ends are kept open.
 fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     use std::io::Write as _;
@@ -642,7 +642,7 @@ fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
 fn dsp_05_a_second_signal_ends_a_fix_that_hangs_and_removes_its_copy() {
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD)]]);
     let before = state(&case.repo);
-    // The program hangs when it shows what it fixes, with the copy made.
+    // The program blocks when it prints the findings to fix, after the copy was made.
     let (_reader, writer) = full_pipe();
     let mut child = start(&case, writer.into());
     while left(&case.repo).is_empty() {
@@ -678,7 +678,7 @@ fn dsp_05_the_copy_of_a_killed_fix_is_removed_by_the_next_one() {
     assert!(!copies.is_empty(), "nothing could be removed");
     assert!(state(&case.repo) == before, "the repository was changed");
     assert_eq!(case.verdicts(), ["interrupted"], "the attempt is stored");
-    // The copy of a process that lives stays: it is that of another fix.
+    // The copy of a running process stays: it belongs to another fix.
     let mut other = start(&case, std::process::Stdio::null());
     while case.server.questions().iter().filter(|r| r.prompt().contains("in the private copy")).count() < 2 {
         std::thread::yield_now();

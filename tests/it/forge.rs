@@ -1,4 +1,5 @@
-//! Pull requests: the real binary, a real repository fetched over HTTP, and a server that checks every request.
+//! Tests of pull requests: the real binary, a real repository fetched over HTTP, and a server that validates every
+//! request.
 
 mod bitbucket;
 mod commands;
@@ -20,12 +21,12 @@ struct World {
     hub: Hub,
     base: String,
     head: String,
-    /// What the file says at the head.
+    /// Content of the file at the head.
     content: String,
 }
 
 impl World {
-    /// Makes the project with pull request 12: a key and a broken line in `app.conf`.
+    /// Creates the project with pull request 12: a key and a broken line in `app.conf`.
     fn new() -> Self {
         let repo = Repo::new();
         repo.stage("app.conf", "a = 1\nb = 2\nc = 3\n");
@@ -45,12 +46,12 @@ impl World {
         self.repo.outside().join("r.git")
     }
 
-    /// Pushes another state of the pull request, and forgets it here.
+    /// Pushes another version of the pull request, without keeping it in the clone.
     fn push(&mut self, content: &str) {
         self.push_with(content, &[]);
     }
 
-    /// Pushes another state with more files.
+    /// Pushes another version with additional files.
     fn push_with(&mut self, content: &str, more: &[(&str, &str)]) {
         let repo = &self.repo;
         repo.git(&["checkout", "-q", "-b", "feature", &self.base]);
@@ -112,7 +113,7 @@ fn a_pull_request_is_reviewed_without_being_checked_out() {
     assert_eq!(index, std::fs::read(w.repo.path().join(".git/index")).unwrap());
     assert!(!w.repo.path().join(".git/FETCH_HEAD").exists());
     assert!(w.hub.writes().is_empty());
-    // The same by the address of its page.
+    // The same with the address of its page.
     let page = format!("{}/o/r/pull/12/files", w.hub.server.url());
     let run = w.reviewer(&["review", "pr", &page, "--no-save"]).run(1);
     assert!(run.stdout.contains("pull request #12"), "{}", run.stdout);
@@ -175,7 +176,7 @@ fn ci_08_a_second_run_writes_nothing() {
     assert_eq!((inline.len(), comments.len(), statuses.len()), (1, 1, 1));
     assert_eq!((&inline[0]["path"], &inline[0]["line"]), (&json!("app.conf"), &json!(2)));
     assert_eq!((&statuses[0]["state"], &statuses[0]["context"]), (&json!("failure"), &json!("claude-reviewer-main")));
-    // No secret goes to the page.
+    // No secret is posted.
     let key = line_with_key();
     let key = key.trim().rsplit(' ').next().unwrap().to_owned();
     assert!(!w.hub.server.saw(&key));
@@ -233,7 +234,7 @@ fn ci_08_a_conversation_that_the_token_cannot_close_says_so_itself() {
 fn ci_08_marks_of_others_count_for_nothing() {
     let w = World::new();
     w.post(&[]).run(1);
-    // Another account has copied everything, and ours are gone.
+    // Another account has copied all our comments, and ours are deleted.
     w.hub.with(|s| {
         for comment in s.inline.iter_mut().chain(&mut s.comments) {
             comment["user"] = json!({ "login": "Robot[bot]", "id": 8, "type": "User" });
@@ -263,7 +264,7 @@ fn ci_07_a_failure_to_post_is_told_and_changes_no_verdict() {
         let run = w.post(&[]).run(1);
         assert!(run.stderr.contains("not posted") && run.stderr.contains(expected), "{status}: {}", run.stderr);
         assert!(!run.stderr.contains(&w.hub.token), "{}", run.stderr);
-        // What would make something is not sent twice where it may have been done.
+        // A request that creates something is not repeated if it may have succeeded.
         let reviews = w.hub.server.requests().iter().filter(|r| r.path.ends_with("/reviews")).count();
         assert_eq!(reviews, 1, "{status}");
     }
@@ -313,7 +314,7 @@ fn a_review_of_what_is_no_more_the_head_is_not_posted() {
     let w = World::new();
     let moved = pull(12, &w.base, &"5".repeat(40));
     let first = w.hub.with(|s| s.pulls[0].clone());
-    // The review reads the pull request as it was; the head moves before it is published.
+    // The review reads the old version of the pull request; the head moves before the review is published.
     let reply = Reply::json(200, &first);
     w.hub.with(|s| {
         s.pulls = vec![moved];
@@ -337,7 +338,7 @@ fn no_address_that_was_read_gets_the_token() {
     }
     w.repo.git(&["remote", "add", "evil", &format!("{}/o/r.git", other.url())]);
     w.reviewer(&["pr", "list", "--remote", "evil"]).run(2);
-    // Nor does a page of a list lead there, nor the project's own policy.
+    // A page of a list does not lead there either, and neither does the project's own policy.
     let next = format!("<{}/api/v3/repos/o/r/pulls?page=2>; rel=\"next\"", other.url());
     let page = w.hub.with(|s| json!([s.pulls[0]]).to_string());
     let reply = Reply::with(200, &[("content-type", "application/json"), ("link", &next)], page.as_bytes());
@@ -374,7 +375,7 @@ fn all_pages_of_the_open_pull_requests_are_listed() {
 fn what_the_author_says_is_data_for_a_model() {
     let w = World::new();
     let model = Server::start(|request| request.review(&[]));
-    // The policy of the base has the say.
+    // The policy of the base applies.
     let mut w = w;
     w.repo.stage(".claude-reviewer.toml", model.policy("openai"));
     w.base = w.repo.commit("ask a model");
@@ -393,7 +394,7 @@ fn what_the_author_says_is_data_for_a_model() {
 #[test]
 fn a_job_for_a_pull_request_publishes_what_its_branch_review_says() {
     let w = World::new();
-    // Nothing is configured: the workflow's own variables name the server, and its token is for that server.
+    // Without configuration, the workflow's own variables name the server, and its token is for that server.
     std::fs::remove_dir_all(w.repo.home().join(".config")).unwrap();
     let event = w.repo.home().join("event.json");
     let pull = w.hub.with(|s| s.pulls[0].clone());
@@ -414,13 +415,13 @@ fn a_job_for_a_pull_request_publishes_what_its_branch_review_says() {
     let run = job("pull_request").run(1);
     assert!(run.stderr.contains("posted: nothing new"), "{}", run.stderr);
     assert!(w.hub.writes().is_empty());
-    // A push is about no pull request, which is no failure.
+    // A push has no pull request, which is not an error.
     let push = json!({ "ref": "refs/heads/main", "before": w.base, "after": w.head, "repository": { "default_branch": "main" } });
     std::fs::write(&event, push.to_string()).unwrap();
     w.repo.git(&["fetch", "-q", w.bare().to_str().unwrap(), "refs/pull/12/head"]);
     let run = job("push").run(1);
     assert!(run.stderr.contains("not about a pull request"), "{}", run.stderr);
-    // At a desk there is nothing to publish to.
+    // Outside of CI, there is nothing to publish to.
     let run = w.repo.reviewer(&["review", "branch", "--base", "main", "--post", "summary"]).run(2);
     assert!(run.stderr.contains("--post needs a pull request"), "{}", run.stderr);
 }
@@ -451,7 +452,7 @@ fn a_job_after_the_workflow_of_a_fork_finds_the_pull_request_and_publishes_to_no
             .run(code)
     };
     let job = |code| with(&[], code);
-    // Of another branch of the same name, and of a commit before: neither is it.
+    // One of another branch with the same name, and one for an earlier commit: neither matches.
     w.hub.with(|s| s.pulls[0]["head"]["label"] = json!("another:feature"));
     let told = job(2);
     assert!(told.stderr.contains("no open pull request from stranger:feature"), "{}", told.stderr);
@@ -468,7 +469,7 @@ fn a_job_after_the_workflow_of_a_fork_finds_the_pull_request_and_publishes_to_no
     let told = job(1);
     assert!(told.stdout.contains("pull request #12"), "{}", told.stdout);
     assert!(told.stderr.contains("posted: 1 new, the status"), "{}", told.stderr);
-    // Two requests of one head: which one is meant, nobody can tell.
+    // Two requests have the same head, so the right one is unknown.
     w.hub.writes();
     w.hub.with(|s| s.pulls.push(s.pulls[0].clone()));
     let told = job(2);
@@ -484,7 +485,7 @@ fn what_is_pointed_at_another_branch_meanwhile_gets_no_verdict_of_the_old_one() 
     let pull = w.hub.with(|s| s.pulls[0].clone());
     std::fs::write(&event, json!({ "number": 12, "pull_request": pull }).to_string()).unwrap();
     w.hub.with(|s| s.pulls[0]["base"]["ref"] = json!("release"));
-    // A broken policy in the change keeps nothing from being said.
+    // A malformed policy in the change does not prevent publishing.
     w.repo.write(".claude-reviewer.toml", "version = ");
     let run = w
         .repo

@@ -1,5 +1,5 @@
 #![cfg(unix)]
-//! The formats for CI from the real binary: where they are written to, and what reads them.
+//! Tests of the formats for CI from the real binary: their destinations and readers.
 
 use crate::support::Repo;
 use serde_json::Value;
@@ -8,12 +8,12 @@ use std::path::Path;
 
 const FORMATS: [&str; 7] = ["github", "gitlab", "rdjson", "junit", "dotenv", "summary", "markdown"];
 
-/// A change with a finding that blocks, one that warns, and a name that is a command.
+/// Returns a change with a finding that blocks, one that warns, and a file name that is a command.
 fn repo() -> Repo {
     let repo = Repo::new();
     repo.stage("src/a b.py", "import yaml\ndoc = yaml.load(text)\n");
     repo.stage("web/cart.js", "export function total() {\n  debugger;\n}\n");
-    // Colons at the start of a path mean something to git.
+    // Colons at the start of a path have a meaning for git.
     repo.write("::error::x.py", "import yaml\ndoc = yaml.load(text)\n").git(&["add", "-A"]);
     repo
 }
@@ -51,7 +51,7 @@ fn every_format_goes_where_it_is_sent() {
     }
 }
 
-/// Takes away what differs from run to run, or with the width of a terminal.
+/// Removes values that differ from run to run, or with the width of a terminal.
 fn steady(report: &str) -> String {
     let timed = |l: &&str| !l.contains(" ms") && !l.contains("time=") && !l.contains(" reviewed, ");
     report.lines().filter(timed).collect::<Vec<_>>().join("\n")
@@ -78,7 +78,7 @@ fn code_quality_and_rdjson_are_what_their_readers_ask_for() {
     assert!(!rdjson.is_valid(&serde_json::json!({ "diagnostics": [{}] })));
 }
 
-/// The runner made them before the step began, and reads them by their names or from handles of its own.
+/// The runner created them before the step started, and reads them by name or through its own handles.
 #[test]
 fn the_files_of_a_runner_are_added_to_and_stay_the_same_files() {
     let repo = repo();
@@ -124,7 +124,7 @@ fn a_file_that_others_hold_is_written_in_its_place() {
     assert_eq!(["empty", "linked"].map(inode), before);
     let written = std::fs::read_to_string(path("other-name")).unwrap();
     assert!(serde_json::from_str::<Value>(&written).is_ok(), "nothing of the old text is left: {written}");
-    // An earlier report is replaced as a whole, so that nobody reads half of the new one.
+    // An earlier report is replaced atomically, so that no reader gets a partial one.
     let earlier = inode("empty");
     repo.review(&["staged", "--format", "gitlab", "--output", "empty"], 1);
     assert_ne!(inode("empty"), earlier);

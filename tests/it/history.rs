@@ -1,5 +1,5 @@
 #![cfg(unix)]
-//! `history` and `complete`, by the real binary on reviews that it stored.
+//! Tests of `history` and `complete`, through the real binary on reviews that it stored.
 
 mod approval;
 mod damage;
@@ -8,7 +8,7 @@ use crate::support::{Repo, Run};
 use claude_reviewer::untrusted::is_active;
 use serde_json::Value;
 
-/// A repository with a stored review that blocks, and one that passes after it.
+/// Creates a repository with a stored review that blocks, and a later one that passes.
 fn with_two_reviews() -> (Repo, String, String) {
     let repo = Repo::new();
     repo.stage("a.py", "import yaml\ndoc = yaml.load(text)\n");
@@ -24,7 +24,7 @@ fn json(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stdout))
 }
 
-/// Lists the ids of stored reviews, newest first.
+/// Returns the IDs of stored reviews, newest first.
 fn listed(repo: &Repo) -> Vec<String> {
     let history = json(&repo.reviewer(&["history", "--format", "json"]).run(0));
     let sessions = history["sessions"].as_array().unwrap();
@@ -193,7 +193,7 @@ fn inj_10_nothing_that_was_stored_reaches_the_terminal_alive() {
     let hostile = "\x1b]0;owned\x07\x1b[2J\u{9b}31m\r\u{202e}\u{200b}";
     repo.review(&["staged", "--summary", &format!("{hostile}\n::error::x")], 1);
     let id = listed(&repo).remove(0);
-    // As somebody would plant it who can write there.
+    // As an attacker with write access would plant it.
     let path = repo.path().join(format!(".reviews/sessions/{id}/request.json"));
     let mut request: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     request["label"] = format!("::error::{hostile}").into();
@@ -276,7 +276,7 @@ fn verify_says_no_more_than_the_seals_tell() {
     let closed = json(&history(&repo, &[&first, "--format", "json"], 0));
     assert_eq!(closed["completion"]["entries"][0]["notes"], "--- as it is");
     std::fs::remove_file(session.join("complete.json")).unwrap();
-    // What was closed since the newest review began is told by a file that no seal covers.
+    // A file without a seal records which sessions were closed since the newest review began.
     assert!(history(&repo, &["verify", &first], 1).stdout.contains("latest.json recorded its head"));
     std::fs::remove_file(repo.path().join(".reviews/latest.json")).unwrap();
     let run = history(&repo, &["verify", &first], 0);

@@ -1,4 +1,4 @@
-//! Hooks in real repositories: installed by the binary, run by git.
+//! Tests of hooks in real repositories: installed by the binary, run by git.
 
 use crate::support::{Repo, binary, reviewer};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A file with an AWS key pair in its real format, made here so that none stands in the sources.
+/// Returns a file with an AWS key pair in its real format, generated so that the sources do not contain it.
 fn aws_key() -> String {
     let pick = |alphabet: &[u8], count: usize, mut state: u64| -> String {
         let mut next = || {
@@ -25,7 +25,7 @@ fn aws_key() -> String {
 
 const CLEAN: &str = "region = eu-central-1\n";
 
-/// A repository with one commit and both hooks.
+/// Creates a repository with one commit and both hooks.
 fn hooked() -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "# A project\n").commit("first");
@@ -177,7 +177,7 @@ fn hok_01_the_hooks_path_of_the_repository_is_honoured() {
     let run = repo.reviewer(&["install-hooks"]).dir(repo.write("deep/er/x", "").path().join("deep/er")).run(0);
     assert!(run.stdout.contains("installed tools/hooks/pre-commit\n"), "{}", run.stdout);
     assert!(!hook_path(&repo, "pre-commit").exists());
-    // The folder may be committed, so the shim holds no path of this machine: the program comes from PATH.
+    // The folder may be committed, so the shim has no path of this machine: it finds the program through PATH.
     let shim = fs::read_to_string(repo.path().join("tools/hooks/pre-commit")).unwrap();
     assert!(!shim.contains(binary()), "{shim}");
     repo.stage("app.ini", aws_key());
@@ -334,7 +334,7 @@ fn policy_says_what_each_hook_demands() {
     assert!(stops(&repo, &["push", "-q", "origin", "main"]).contains("app.ini"));
 }
 
-/// Starts a run and waits until it is in its work.
+/// Starts a run and waits until it is working.
 fn started(command: &mut Command) -> Child {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(60));
@@ -353,7 +353,7 @@ fn ended(child: Child) -> Output {
     out
 }
 
-/// A staged change that takes seconds to review in a debug build.
+/// Creates a staged change whose review takes seconds in a debug build.
 fn busy() -> Repo {
     let repo = hooked();
     let line = "let total = items.iter().map(|i| i.price * i.count).sum::<u64>(); // running total of the order\n";
@@ -392,7 +392,7 @@ fn hok_03_ctrl_c_twice_during_a_commit_leaves_no_commit_and_no_lock() {
     let child = started(repo.git_command().args(["commit", "-q", "-m", "x"]));
     let group = format!("-{}", child.id());
     signal("INT", &group);
-    // The second one may find nobody.
+    // The second signal may find no process.
     let _ = Command::new("kill").args(["-INT", "--", &group]).stderr(Stdio::null()).status();
     let out = ended(child);
     assert!(!out.status.success());
@@ -697,8 +697,8 @@ fn hok_08_a_missing_binary_stops_the_commit_with_one_line() {
     repo.stage("README.md", "# A project\n").commit("first");
     let copy = repo.home().join("bin/claude-reviewer");
     fs::create_dir(copy.parent().unwrap()).unwrap();
-    // By a program of its own: a file that this process has open for writing is, for a moment, open in every child
-    // that another test starts, and cannot be run.
+    // In another process: a file that this process has open for writing is also open, for a moment, in every child
+    // that another test starts, and cannot be executed.
     assert!(Command::new("cp").arg(binary()).arg(&copy).status().unwrap().success());
     let out = Command::new(&copy).arg("install-hooks").current_dir(repo.path()).output().unwrap();
     assert!(out.status.success(), "{}", text(&out));
@@ -716,7 +716,7 @@ fn hok_08_a_missing_binary_stops_the_commit_with_one_line() {
     let out = repo.try_git(&["push", "-q", repo.outside().to_str().unwrap(), "main"]);
     assert!(!out.status.success() && text(&out).contains("nothing was reviewed"), "{}", text(&out));
 
-    // Somewhere else on the PATH it is found again; a program of that name in the repository is not.
+    // It is found elsewhere in PATH; a program of that name in the repository is not used.
     executable(&repo.path().join("claude-reviewer"), "#!/bin/sh\ntouch planted\n");
     repo.stage("app.ini", aws_key());
     let with_path = |dir: &Path| {

@@ -1,4 +1,4 @@
-//! `init`: what it writes, what it asks, and what it leaves alone.
+//! Tests of `init`: the files that it writes, its questions, and the files that it does not change.
 
 use crate::support::Repo;
 use crate::terminal::typed;
@@ -6,7 +6,7 @@ use crate::terminal::typed;
 const POLICY: &str = ".claude-reviewer.toml";
 const WORKFLOW: &str = ".github/workflows/claude-reviewer.yml";
 
-/// A repository with files of two languages.
+/// Creates a repository with files of two languages.
 fn repo() -> Repo {
     let repo = Repo::new();
     repo.stage("app.py", "x = 1\n").stage("lib/b.py", "x = 2\n").stage("web/a.js", "let x = 1\n");
@@ -31,7 +31,7 @@ fn the_policy_names_what_it_found_is_valid_and_changes_no_review() {
     }
     repo.reviewer(&["policy", "check"]).run(0);
     assert_eq!(hash(&repo), before);
-    // So is the file with everything that it suggests.
+    // The file with all of its suggestions enabled is valid too.
     let uncommented: String = text
         .lines()
         .map(|l| {

@@ -1,4 +1,4 @@
-//! A change judged by the task that it was made for: what models say of the criteria, and what counts of that.
+//! Tests of judging a change by its task: the models' results on the criteria, and which of them count.
 
 use crate::fences;
 use crate::loopback::{Reply, Request, Server, Step, finding};
@@ -17,20 +17,20 @@ use std::time::{Duration, Instant};
 pub const CODE: &str =
     "/// Sorts the names.\npub fn sorted(mut names: Vec<String>) -> Vec<String> {\n    names.sort();\n    names\n}\n";
 
-/// Returns an environment that has nothing but a home and the programs of this machine.
+/// Returns an environment with only a home folder and the programs of this machine.
 pub fn env(repo: &Repo) -> Env {
     let path = Env::of_process().unwrap().os("PATH").cloned().unwrap_or_default();
     Env::from_pairs(repo.path(), [("HOME", repo.home().into_os_string()), ("PATH", path)])
 }
 
-/// Calls a function with a world in which nobody is told anything.
+/// Calls a function in an environment without progress output.
 pub fn with_world<T>(repo: &Repo, stop: &Stop, call: impl FnOnce(&World<'_>) -> T) -> T {
     let env = env(repo);
     let now = "2026-01-02T03:04:05Z".parse().unwrap();
     call(&World { env: &env, progress: &Silent, now, stop, script: None, agent: None, trackers: None })
 }
 
-/// A repository with a policy at HEAD, a change in its worktree and a contract beside it.
+/// Creates a repository with a policy at HEAD, and a change and a contract in its worktree.
 fn changed(policy: &str, contract: &Value) -> Repo {
     let repo = Repo::new();
     repo.stage(".claude-reviewer.toml", policy).stage("src/lib.rs", "pub mod names;\n");
@@ -70,7 +70,7 @@ fn page(repo: &Repo) -> String {
     std::fs::read_to_string(repo.path().join("_handoff/JUDGE_REPORT.md")).unwrap()
 }
 
-/// Returns true if a request asks how the criteria stand.
+/// Returns true if a request asks about the criteria.
 fn is_about_criteria(request: &Request) -> bool {
     String::from_utf8_lossy(&request.body).contains("\"standing\"")
 }
@@ -84,7 +84,7 @@ fn criteria(request: &Request, all: &[Value]) -> Reply {
     request.text(&json!({ "nonce": request.nonce(), "criteria": all }).to_string())
 }
 
-/// A model that says this of the criteria and finds that in the change.
+/// Starts a model with these results for the criteria and these findings.
 fn model(stands: Vec<Value>, findings: Vec<Value>) -> Server {
     Server::start(move |request| match is_about_criteria(request) {
         true => criteria(request, &stands),
@@ -111,7 +111,7 @@ fn a_criterion_that_a_changed_line_shows_passes() {
     assert_eq!(report["tokens_used"], 2200, "two questions");
     assert_eq!(report["report"]["verdict"], "pass");
     assert!(page(&repo).contains("Verdict: **PASS**"), "{}", page(&repo));
-    // The contract and the reports are no part of what is judged; the model knows the contract all the same.
+    // The contract and the reports are not part of the judged change, but the model gets the contract.
     assert_eq!(server.questions().len(), 2);
     for request in server.questions() {
         assert_eq!(request.files(), ["src/names.rs"]);
@@ -126,7 +126,7 @@ fn a_met_criterion_counts_only_with_a_changed_line_that_is_found_again() {
     for quote in [
         None,
         Some("names.sort_by_key(|n| n.len());"),
-        // Of the contract, of unchanged code, and too little to mean anything.
+        // A quote of the contract, one of unchanged code, and one that is too short.
         Some("sorted returns the names in order"),
         Some("pub mod names;"),
         Some("}"),
@@ -221,7 +221,7 @@ fn an_earlier_report_never_stands_for_a_run_that_failed() {
         true => request.text("It looks fine to me."),
         false => request.review(&[]),
     });
-    // A request that is refused is refused again; what cannot be read may be readable the next time.
+    // A rejected request would be rejected again; an unreadable answer may be readable the next time.
     let both = [
         (down.policy("openai"), false, ErrorKind::Backend, "A retry will not succeed"),
         (half.policy("openai"), true, ErrorKind::ParseError, "A later retry may succeed"),
@@ -270,7 +270,7 @@ fn what_a_provider_writes_does_not_say_when_to_ask_again() {
     assert!(answer.error.as_deref().unwrap().contains("987654321"), "{:?}", answer.error);
     assert_eq!((answer.retryable, answer.retry_after_s), (false, None));
 
-    // The criteria's own question has reasons of its own.
+    // The question about the criteria fails for its own reasons.
     let limited = Server::start(|request| match is_about_criteria(request) {
         true => Reply::error_with(429, ("retry-after", "3600"), "rate_limit", "slow down"),
         false => request.review(&[]),
@@ -313,7 +313,7 @@ fn mcp_11_a_cancelled_judgement_has_no_verdict() {
     let repo = changed(&server.policy("openai"), &contract());
     let stop = Stop::default();
     let later = stop.clone();
-    // Not before somebody was asked.
+    // Only after the model was asked.
     let answer = std::thread::scope(|s| {
         s.spawn(|| {
             let until = Instant::now() + Duration::from_secs(50);
@@ -503,7 +503,7 @@ fn backends_that_contradict_each_other_decide_nothing() {
     assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Conditional));
     let reason = report(&repo)["criteria"][0]["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("one: met") && reason.contains("two: unmet"), "{reason}");
-    // The first that answers is enough.
+    // The first answer is enough.
     let repo = changed(&both("first"), &contract());
     assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass));
     assert_eq!(no.questions().len(), 2, "of the first judgement");
@@ -516,7 +516,7 @@ fn the_same_judgement_asks_nobody_a_second_time() {
     judged(&repo);
     assert_eq!(judged(&repo).verdict, Some(JudgeVerdict::Pass));
     assert_eq!((server.questions().len(), &report(&repo)["tokens_used"]), (2, &json!(0)));
-    // Another criterion is another question.
+    // Another criterion makes another question.
     let mut other = contract();
     other["acceptance_criteria"] = json!(["names are sorted in place"]);
     repo.write("_handoff/TASK_CONTRACT.json", other.to_string());
@@ -538,7 +538,7 @@ fn what_a_limit_keeps_from_being_asked_leaves_no_verdict() {
 fn the_policy_that_rules_is_the_one_at_head() {
     let server = model(vec![stand("AC1", "unmet", None)], vec![]);
     let repo = changed(&server.policy("openai"), &contract());
-    // The one who is judged may write here.
+    // The author under judgement can write here.
     repo.write(".claude-reviewer.toml", "version = 1\nblock_on = []\non_incomplete = \"warn\"\n");
     let answer = judged(&repo);
     assert_eq!(answer.verdict, Some(JudgeVerdict::Fail), "{answer:?}");
@@ -645,7 +645,8 @@ fn mcp_11_a_judgement_that_the_client_cancels_is_recorded_as_that() {
     assert_eq!(client.close().code, Some(0));
 }
 
-/// Compares a prompt with what is recorded; `UPDATE=1` rewrites that, and fails, so that the difference is read.
+/// Compares a prompt with the recorded one; `UPDATE=1` rewrites it and fails, so that the author reads the
+/// difference.
 #[track_caller]
 pub fn recorded(name: &str, asked: &Request) {
     compare(&format!("fixtures/prompts/{name}"), &(asked.prompt().replace(&asked.nonce(), "NONCE") + "\n"));

@@ -1,4 +1,4 @@
-//! Secrets that leave: nothing of them is in a request, a report, the history, the terminal or a log.
+//! Tests that secrets never leave: no part of them is in a request, a report, the history, the terminal or a log.
 
 use crate::loopback::{Request, Server};
 use crate::mcp::client::{Client, text as shown_by};
@@ -17,7 +17,7 @@ const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 const FORMATS: [&str; 11] =
     ["human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit", "dotenv", "html"];
 
-/// Makes a text of random signs, the same for the same seed.
+/// Generates a text of random characters, deterministic for a seed.
 fn text(seed: u64, signs: &str, count: usize) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut next = || {
@@ -27,7 +27,7 @@ fn text(seed: u64, signs: &str, count: usize) -> String {
     (0..count).map(|_| next()).collect()
 }
 
-/// A file with secrets in it.
+/// A file with secrets.
 struct Leak {
     path: String,
     content: String,
@@ -44,7 +44,7 @@ impl Leak {
     }
 }
 
-/// No eight characters in a row of a secret, past its public prefix, are in a text.
+/// Checks that no eight consecutive characters of a secret, past its public prefix, are in a text.
 #[track_caller]
 fn assert_gone(shown: &str, leaks: &[Leak], what: &str) {
     for Leak { path, content, secrets } in leaks {
@@ -64,8 +64,8 @@ fn assert_run_is_clean(run: &Run, leaks: &[Leak], what: &str) {
     assert_gone(&run.stderr, leaks, &format!("standard error of {what}"));
 }
 
-/// Commits the files to a branch `t`: added there, and in what the base has beside a changed line. Their contents are
-/// in a document of the project and in the message of the commit too.
+/// Commits the files to a branch `t`: as added files, and as files of the base with another changed line. Their
+/// contents are also in a document of the project and in the commit message.
 fn repository(leaks: &[Leak]) -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "# Sample\n");
@@ -84,8 +84,8 @@ fn repository(leaks: &[Leak]) -> Repo {
     repo
 }
 
-/// Reviews the branch with a model and every format: nothing of a secret is in the requests, the streams, the
-/// reports, the history or the cache.
+/// Reviews the branch with a model and all formats: no part of a secret is in the requests, the streams, the reports,
+/// the history or the cache.
 #[track_caller]
 fn assert_review_is_clean(repo: &Repo, leaks: &[Leak]) {
     let server = Server::start(|r: &Request| r.review(&[]));
@@ -113,7 +113,7 @@ fn assert_review_is_clean(repo: &Repo, leaks: &[Leak]) {
     }
 }
 
-/// Asks every tool that a model has, at the tip of the branch.
+/// Calls every tool of a model, at the tip of the branch.
 #[track_caller]
 fn assert_tools_are_clean(repo: &Repo, leaks: &[Leak]) {
     let env = Env::from_pairs(repo.path(), [("HOME", repo.home())]);
@@ -122,7 +122,7 @@ fn assert_tools_are_clean(repo: &Repo, leaks: &[Leak]) {
     let tree = Tree::new(&opened, opened.state_of(opened.head().unwrap().unwrap()).unwrap(), &rules);
     let mut calls = vec![("list_files", json!({"glob": ""})), ("search", json!({"pattern": ".", "glob": ""}))];
     for Leak { path, .. } in leaks {
-        // Single lines are asked for too: what tells of a secret may be outside of them.
+        // Single lines are requested too: the text that identifies a secret may be outside of them.
         for (first, last) in [(1, 60), (2, 2), (3, 3)] {
             calls.push(("read_lines", json!({"path": path, "first": first, "last": last})));
         }
@@ -269,7 +269,7 @@ fn lek_03_no_threshold_of_a_rule_keeps_a_secret_readable() {
         Leak::new("dist/app.min.js", format!("var e={{password:\"{bundle}\"}};\n"), &[bundle]),
         // The number of matches in a line.
         Leak::new("src/decoys.js", format!("{decoys}password = \"{last}\";\n"), &[last]),
-        // Entropy, and a checksum that does not hold.
+        // Low entropy, and an invalid checksum.
         Leak::new("src/weak.py", format!("password = \"{weak}\"\n"), &[weak]),
         Leak::new("src/sum.py", format!("k = \"{token}\"\n"), &[&token]),
         // A language without rules.

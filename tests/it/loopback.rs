@@ -5,8 +5,8 @@
 //! repo.write(".claude-reviewer.toml", server.policy("openai"));
 //! ```
 //!
-//! It speaks Messages, Chat Completions, Responses and `streamGenerateContent`, streamed where that is asked for, told
-//! apart by their paths. An answer is a list of [`Step`]s, so that it can also be slow, wrong, endless or cut off.
+//! It speaks Messages, Chat Completions, Responses and `streamGenerateContent`, selected by path, and streamed on
+//! request. An answer is a list of [`Step`]s, so that it can also be slow, invalid, endless or cut off.
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Bytes of a request at most; more ends the connection.
+/// Bytes of a request, at most; more ends the connection.
 const MAX_REQUEST: usize = 64 << 20;
 
 /// A running server; it ends when it is dropped.
@@ -24,23 +24,23 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// What arrived.
+/// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The how manieth request it is, from 0.
+    /// Index of the request.
     pub number: usize,
-    /// The how manieth connection it came over, from 0.
+    /// Index of its connection.
     pub connection: usize,
     pub at: Instant,
     pub method: String,
-    /// With the query.
+    /// Path with the query.
     pub path: String,
-    /// Names in lower case.
+    /// Headers; names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-/// What a server does with a request.
+/// The reaction of a server to a request.
 #[derive(Clone, Debug, Default)]
 pub struct Reply(pub Vec<Step>);
 
@@ -49,11 +49,11 @@ pub struct Reply(pub Vec<Step>);
 pub enum Step {
     Send(Vec<u8>),
     Wait(Duration),
-    /// Sends bytes over and over, so many times, with a pause before each.
+    /// Sends the bytes this number of times, with a pause before each.
     Repeat(Vec<u8>, usize, Duration),
-    /// Ends the connection as it should be.
+    /// Closes the connection normally.
     Close,
-    /// Ends the connection with a reset.
+    /// Resets the connection.
     Reset,
 }
 
@@ -68,17 +68,17 @@ struct Shared {
 }
 
 impl Server {
-    /// Starts a server on a free port of 127.0.0.1 that answers each request by itself.
+    /// Starts a server on a free port of 127.0.0.1 that answers each request with the handler.
     pub fn start(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         Self::launch(Box::new(handler), None)
     }
 
-    /// Starts a server that gives the first request the first answer, and so on; the last one again and again.
+    /// Starts a server that answers the requests in order; the last answer is repeated.
     pub fn script(replies: Vec<Reply>) -> Self {
         Self::start(move |request| replies[request.number.min(replies.len() - 1)].clone())
     }
 
-    /// Starts a server that speaks TLS.
+    /// Starts a server with TLS.
     pub fn tls(config: rustls::ServerConfig, handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         Self::launch(Box::new(handler), Some(Arc::new(config)))
     }
@@ -120,8 +120,8 @@ impl Server {
         format!("{scheme}://127.0.0.1:{}", self.port())
     }
 
-    /// Returns a policy that asks this server as `anthropic`, `openai` or `google`, with one retry. More keys of
-    /// that backend can be put behind it.
+    /// Returns a policy that enables this server as `anthropic`, `openai` or `google`, with one retry. More keys of
+    /// that backend can be appended.
     pub fn policy(&self, kind: &str) -> String {
         format!(
             "version = 1\n[review]\nbackends = [\"{kind}\"]\n[backend.{kind}]\nbase_url = \"{}\"\nmodel = \"stub\"\n\
@@ -130,12 +130,12 @@ impl Server {
         )
     }
 
-    /// Returns what has arrived so far, lists of models not counted.
+    /// Returns the requests so far, without those for lists of models.
     pub fn questions(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|r| r.method == "POST").collect()
     }
 
-    /// Returns what has arrived so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().clone()
     }
@@ -144,12 +144,12 @@ impl Server {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// Returns how many requests there were at the same time, at most.
+    /// Returns the largest number of concurrent requests.
     pub fn most_in_flight(&self) -> usize {
         self.shared.most_in_flight.load(Ordering::SeqCst)
     }
 
-    /// Returns true if a text stands anywhere in what has arrived: in a path, a header or a body.
+    /// Returns true if a text occurs in any request: in a path, a header or a body.
     pub fn saw(&self, text: &str) -> bool {
         self.requests().iter().any(|r| {
             r.path.contains(text)
@@ -162,14 +162,14 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::SeqCst);
-        // Wakes the thread that waits for connections.
+        // Wakes the thread that accepts connections.
         let _ = TcpStream::connect(self.address);
     }
 }
 
 impl Shared {
     fn accept(&self, stream: &TcpStream, connection: usize) {
-        // The answers of a dropped server end; a client that is gone ends them too.
+        // The answers of a dropped server end; a closed client ends them too.
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         stream.set_nodelay(true).unwrap();
         match &self.tls {
@@ -182,7 +182,7 @@ impl Shared {
         }
     }
 
-    /// Answers one request after another, until either side has enough.
+    /// Answers requests until either side closes the connection.
     fn serve<S: Read + Write>(&self, stream: &mut S, socket: &TcpStream, connection: usize) {
         while let Some((mut request, rest)) = read_head(stream) {
             request.connection = connection;
@@ -208,7 +208,7 @@ impl Shared {
         }
     }
 
-    /// Does one step; tells whether there can be more.
+    /// Performs one step; returns true if more can follow.
     fn step<S: Read + Write>(&self, stream: &mut S, socket: &TcpStream, step: &Step) -> bool {
         match step {
             Step::Send(bytes) => stream.write_all(bytes).and_then(|()| stream.flush()).is_ok(),
@@ -222,14 +222,14 @@ impl Shared {
                 false
             }
             Step::Reset => {
-                // What is still in the buffers is thrown away, and the other side is told so.
+                // Buffered data is discarded, and the client gets a reset.
                 let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
                 false
             }
         }
     }
 
-    /// Waits; tells whether the server is still wanted.
+    /// Waits; returns true if the server still runs.
     fn wait(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         while let Some(left) = until.checked_duration_since(Instant::now()).filter(|l| !l.is_zero()) {
@@ -242,7 +242,7 @@ impl Shared {
     }
 }
 
-/// Reads up to the empty line; returns what of the body came with it.
+/// Reads up to the empty line; returns the part of the body that was read with it.
 fn read_head<S: Read>(stream: &mut S) -> Option<(Request, Vec<u8>)> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 16 << 10];
@@ -286,7 +286,7 @@ fn read_body<S: Read>(stream: &mut S, request: &mut Request, rest: Vec<u8>) -> b
     true
 }
 
-/// Whose words a request is in.
+/// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     Anthropic,
@@ -296,15 +296,15 @@ pub enum Dialect {
     Google,
 }
 
-/// What a model says: for [`Request::answer`].
+/// An answer of a model, for [`Request::answer`].
 #[derive(Clone, Debug)]
 pub struct Says {
     pub text: String,
-    /// Tools it calls: name and arguments.
+    /// Calls of tools: name and arguments.
     pub calls: Vec<(String, Value)>,
-    /// Why it stopped, in the dialect's words; `None`: because it was done.
+    /// Stop reason in the dialect's terms; `None` for a normal end.
     pub stop: Option<String>,
-    /// Tokens in (those from the cache included), of these cached, out.
+    /// Input tokens (including cached ones), cached ones among them, and output tokens.
     pub tokens: (u64, u64, u64),
 }
 
@@ -332,7 +332,7 @@ impl Request {
         }
     }
 
-    /// Returns what the model is told, instructions first, one part a line.
+    /// Returns the text of the prompt, instructions first, one part a line.
     pub fn prompt(&self) -> String {
         let body = self.json();
         let mut parts = Vec::new();
@@ -349,7 +349,7 @@ impl Request {
         line.unwrap_or_default().trim().to_owned()
     }
 
-    /// Returns the paths of the files that the prompt shows.
+    /// Returns the paths of the files in the prompt.
     pub fn files(&self) -> Vec<String> {
         files_of(&self.prompt())
     }
@@ -362,13 +362,13 @@ impl Request {
         })
     }
 
-    /// Returns true if it asks about one claim, not for a review.
+    /// Returns true if the request asks about one claim, not for a review.
     pub fn is_refutation(&self) -> bool {
-        // As the form of the answer, or told in words beside tools.
+        // In the schema of the answer, or in the prompt if there are tools.
         String::from_utf8_lossy(&self.body).contains("\"refuted\"") || self.prompt().contains("\"refuted\"")
     }
 
-    /// Answers the question whether a claim holds.
+    /// Answers whether a claim is disputed.
     pub fn verdict(&self, refuted: bool) -> Reply {
         let quote = if refuted { self.claimed_line() } else { String::new() };
         let reason = "Looked at it again.";
@@ -381,8 +381,7 @@ impl Request {
         prompt.lines().rev().find_map(|l| l.strip_prefix("quote: ")).unwrap_or_default().to_owned()
     }
 
-    /// Answers with a review that has these findings of the files that are shown; asked about one claim, it stands by
-    /// it.
+    /// Answers with a review that has those findings that are in the shown files; upholds a single claim.
     pub fn review(&self, findings: &[Value]) -> Reply {
         if self.is_refutation() {
             return self.verdict(false);
@@ -397,7 +396,7 @@ impl Request {
         self.text(&self.document(findings).to_string())
     }
 
-    /// Answers with a text, whatever it is.
+    /// Answers with any text.
     pub fn text(&self, text: &str) -> Reply {
         self.answer(&Says { text: text.to_owned(), ..Says::default() })
     }
@@ -408,7 +407,7 @@ impl Request {
         self.answer(&Says { calls, ..Says::default() })
     }
 
-    /// Answers in the words of the request's dialect; streamed where the request asks for it.
+    /// Answers in the dialect of the request; streamed on request.
     pub fn answer(&self, says: &Says) -> Reply {
         let body = self.body_of(says);
         match self.dialect() {
@@ -420,7 +419,7 @@ impl Request {
         }
     }
 
-    /// Returns the body of an answer in one piece.
+    /// Returns the body of an unstreamed answer.
     pub fn body_of(&self, says: &Says) -> Value {
         let (input, cached, output) = says.tokens;
         // No provider counts fewer tokens than the prompt needs.
@@ -513,7 +512,7 @@ impl Request {
     }
 }
 
-/// Collects what stands under `text` and `content`, and texts of messages, in order.
+/// Collects the texts below `text` and `content`, and texts of messages, in order.
 fn texts(value: &Value, out: &mut Vec<String>) {
     match value {
         Value::String(text) => out.push(text.clone()),
@@ -529,7 +528,7 @@ fn texts(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Finds the paths of the files that a prompt shows: lines `file: NAME`, with what became of it in brackets.
+/// Returns the paths of the files in a prompt: lines `file: NAME`, with the state in brackets.
 pub fn files_of(prompt: &str) -> Vec<String> {
     let marks =
         [" (added)", " (deleted)", " (a symbolic link)", " (executable)", " (no longer executable)", " (a part)"];
@@ -547,7 +546,7 @@ pub fn files_of(prompt: &str) -> Vec<String> {
     files
 }
 
-/// Cuts an answer of the Messages API into the events of a stream.
+/// Splits an answer of the Messages API into the events of a stream.
 pub fn events(message: &Value) -> Vec<Value> {
     let mut start = message.clone();
     start["content"] = json!([]);
@@ -578,7 +577,7 @@ pub fn events(message: &Value) -> Vec<Value> {
     out
 }
 
-/// Cuts an answer of Chat Completions into the events of a stream.
+/// Splits an answer of Chat Completions into the events of a stream.
 pub fn chat_events(body: &Value) -> Vec<Value> {
     let event = |choices: Value| json!({ "id": body["id"], "object": "chat.completion.chunk", "model": body["model"], "choices": choices });
     let delta = |delta: Value, end: &Value| event(json!([{ "index": 0, "delta": delta, "finish_reason": end }]));
@@ -601,7 +600,7 @@ pub fn chat_events(body: &Value) -> Vec<Value> {
     out
 }
 
-/// Cuts an answer of Responses into the events of a stream.
+/// Splits an answer of Responses into the events of a stream.
 pub fn responses_events(body: &Value) -> Vec<Value> {
     let start =
         json!({ "type": "response.created", "response": { "status": "in_progress", "output": [], "error": null } });
@@ -614,7 +613,7 @@ pub fn responses_events(body: &Value) -> Vec<Value> {
     out
 }
 
-/// Cuts an answer of `generateContent` into the events of a stream.
+/// Splits an answer of `generateContent` into the events of a stream.
 pub fn google_events(body: &Value) -> Vec<Value> {
     let candidate = &body["candidates"][0];
     let mut parts = Vec::new();
@@ -637,7 +636,7 @@ pub fn google_events(body: &Value) -> Vec<Value> {
     out
 }
 
-/// Cuts a text into pieces of 40 characters.
+/// Splits a text into pieces of 40 characters.
 fn pieces_of(text: &str) -> impl Iterator<Item = String> + use<> {
     let characters: Vec<char> = text.chars().collect();
     let pieces: Vec<String> = characters.chunks(40).map(|piece| piece.iter().collect()).collect();
@@ -656,12 +655,12 @@ impl Reply {
         Self(vec![Step::Send([&head(status, &[headers, &[("content-length", &length)]].concat()), body].concat())])
     }
 
-    /// Answers with an error as all three dialects have it.
+    /// Answers with an error in the form of all three dialects.
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
         Self::json(status, &json!({ "type": "error", "error": { "type": kind, "message": message } }))
     }
 
-    /// Answers with an error that has a header more.
+    /// Answers with an error that has an additional header.
     pub fn error_with(status: u16, header: (&str, &str), kind: &str, message: &str) -> Self {
         let body = json!({ "type": "error", "error": { "type": kind, "message": message } }).to_string();
         Self::with(status, &[("content-type", "application/json"), header], body.as_bytes())
@@ -680,33 +679,33 @@ impl Reply {
         head(200, &[("content-type", "text/event-stream"), ("transfer-encoding", "chunked")])
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self(vec![Step::Send(bytes.into())])
     }
 
-    /// Waits before the rest.
+    /// Waits before the following steps.
     #[must_use]
     pub fn after(mut self, time: Duration) -> Self {
         self.0.insert(0, Step::Wait(time));
         self
     }
 
-    /// Goes on with another step.
+    /// Appends a step.
     #[must_use]
     pub fn then(mut self, step: Step) -> Self {
         self.0.push(step);
         self
     }
 
-    /// Returns all bytes that are sent.
+    /// Returns all bytes of the answer.
     pub fn bytes(&self) -> Vec<u8> {
         let sent = self.0.iter().filter_map(|s| if let Step::Send(bytes) = s { Some(bytes.as_slice()) } else { None });
         sent.collect::<Vec<_>>().concat()
     }
 }
 
-/// Returns the first lines of an answer and the empty line behind them.
+/// Returns the status line and headers of an answer, with the empty line after them.
 pub fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {status} Scripted\r\n");
     for (name, value) in headers {
@@ -716,7 +715,7 @@ pub fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// Returns an event as it is sent.
+/// Returns an encoded event.
 pub fn event(data: &Value) -> Vec<u8> {
     if data == "[DONE]" {
         return b"data: [DONE]\n\n".to_vec();
@@ -724,12 +723,12 @@ pub fn event(data: &Value) -> Vec<u8> {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or("message")).into_bytes()
 }
 
-/// Returns bytes as a chunk.
+/// Returns an encoded chunk.
 pub fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// Returns a finding as a model makes it; change what should be different.
+/// Returns a finding in the form of a model, which tests modify.
 pub fn finding(file: &str, line: u32, quote: &str) -> Value {
     json!({
         "file": file, "line": line, "end_line": null, "quote": quote, "severity": "major", "category": "bug",
@@ -738,7 +737,8 @@ pub fn finding(file: &str, line: u32, quote: &str) -> Value {
     })
 }
 
-/// Returns a port of this machine that refuses connections. It stays taken, so that no server of another test gets it.
+/// Returns a port of this machine that refuses connections. It stays bound, so that no server of another test gets
+/// it.
 pub fn closed_port() -> u16 {
     use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
     let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();

@@ -1,4 +1,4 @@
-//! `serve-mcp`: the real binary, spoken to in raw lines.
+//! Tests of `serve-mcp`: the real binary, addressed in raw lines.
 
 pub mod client;
 mod delegate;

@@ -1,4 +1,4 @@
-//! Answers of models that must not pass a change: rows MOD-01 to MOD-06, through the binary.
+//! Tests of answers of models that must not pass a change: rows MOD-01 to MOD-06, through the binary.
 
 use crate::loopback::{Reply, Request, Says, Server};
 use crate::support::{Repo, Reviewer};
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 const FLAW: &str = "def half(n):\n    return n / (n - n)\n";
 
-/// A repository with one staged file, and a policy that asks the server; `review` goes into its `[review]`, `backend`
-/// into its backend.
+/// Creates a repository with one staged file, and a policy that enables the server; `review` is added to its
+/// `[review]`, `backend` to its backend.
 fn staged(server: &Server, kind: &str, review: &str, backend: &str) -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "# Sample\n");
@@ -154,11 +154,11 @@ fn mod_03_a_prompt_of_which_too_few_tokens_were_counted_is_incomplete() {
         ("openai", 40, 0, 3),
         ("anthropic", 40, 0, 3),
         ("google", 40, 0, 3),
-        // Cached tokens count, however the provider adds them up.
+        // Cached tokens count, in any form in which the provider reports them.
         ("openai", 4_000, 3_990, 0),
         ("anthropic", 4_000, 3_990, 0),
         ("google", 4_000, 3_990, 0),
-        // No usage says nothing.
+        // Without usage, the number is unknown.
         ("openai", 0, 0, 0),
         ("anthropic", 0, 0, 0),
         ("google", 0, 0, 0),
@@ -369,7 +369,7 @@ fn mod_05_an_ordinary_thorough_review_stays_complete() {
 fn mod_06_a_rate_limit_with_time_left_is_waited_out_by_the_whole_backend() {
     for kind in ["openai", "anthropic", "google"] {
         let server = Server::start(|r: &Request| match r.number {
-            // More often than max_retries.
+            // More often than `max_retries`.
             0..=4 => Reply::error_with(429, ("retry-after-ms", "20"), "rate_limit_error", "slow down"),
             _ => r.review(&[]),
         });
@@ -378,7 +378,7 @@ fn mod_06_a_rate_limit_with_time_left_is_waited_out_by_the_whole_backend() {
         repo.stage("src/two.py", "TWO = 2\n");
         let report = report(&repo, &[], 0);
         assert_eq!(report["outcome"], "reviewed", "{report:#}");
-        // Those that wait do not come back together.
+        // Waiting requests do not return together.
         assert_eq!(server.questions().len(), 5 + 3, "{kind}");
     }
 }

@@ -1,4 +1,4 @@
-//! Models at work, end to end: the binary, a repository, a server on this machine.
+//! End-to-end tests of models: the binary, a repository, and a server on this machine.
 
 use crate::loopback::{Reply, Request, Says, Server, finding};
 use crate::support::{Repo, line_with_key};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 const FLAW: &str = "fn half(n: u32) -> u32 {\n    n / (n - n)\n}\n";
 
-/// A repository with one staged file, and a policy that asks the server; `review` goes into its `[review]`.
+/// Creates a repository with one staged file, and a policy that enables the server; `review` is added to its
+/// `[review]`.
 fn staged(server: &Server, kind: &str, review: &str) -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "# Sample\n");
@@ -48,7 +49,7 @@ fn a_claim_that_is_found_again_blocks_with_every_backend() {
         assert_eq!((&f["file"], &f["line"]), (&json!("src/half.rs"), &json!(2)), "{f:#}");
         assert_eq!((&f["confidence"], &f["origin"]), (&json!("medium"), &json!(kind)), "{f:#}");
         assert_eq!(f["replacement"], "    n / 2");
-        // The review, and a second look at the claim.
+        // The review, and a second check of the claim.
         assert_eq!(report["usage"][0]["requests"], 2, "{report:#}");
         assert_eq!(server.questions().len(), 2);
     }
@@ -176,7 +177,7 @@ fn in_mode_first_the_next_backend_answers_for_one_that_does_not() {
 #[test]
 fn beside_tools_a_form_that_cannot_be_prescribed_is_told_in_the_stable_front() {
     for kind in ["openai", "anthropic", "google"] {
-        // Every question is answered after a look around.
+        // Every question is answered after a tool call.
         let server = Server::start(|r: &Request| match r.json().to_string().contains("half.rs is") {
             false => r.calls(&[("search", json!({"pattern": "half.rs is", "glob": ""}))]),
             true => r.review(&[]),
@@ -197,7 +198,7 @@ fn beside_tools_a_form_that_cannot_be_prescribed_is_told_in_the_stable_front() {
             assert!(front.contains(&format!("\"{field}\"")), "{kind}: {field}: {front}");
         }
     }
-    // Without tools it is prescribed, and not said twice.
+    // Without tools, the schema prescribes the form, and the prompt does not repeat it.
     let server = Server::start(|r: &Request| r.review(&[]));
     report(&staged(&server, "openai", ""), &["staged"], 0);
     assert!(!server.questions()[0].prompt().contains("follows_architecture"));
@@ -421,7 +422,7 @@ fn a_limit_of_time_holds_while_the_change_is_read() {
     assert_eq!(server.questions().len(), 0);
 }
 
-/// Returns true if one claim is to be refuted, whether or not the form of the answer is prescribed.
+/// Returns true if the request asks to dispute one claim, with or without a prescribed form of the answer.
 fn puts_back(r: &Request) -> bool {
     r.prompt().contains("You verify one claim")
 }
@@ -443,7 +444,7 @@ fn some_requests_are_kept_for_the_second_look_and_what_was_not_had_is_named() {
     repo.stage("web/third.py", "def g(x):\n    return x\n");
     report(&repo, &["staged"], 1);
     let asked = server.questions();
-    // Under 4 lenses 2 requests each, which leaves one file out, and at least 2 that are kept.
+    // With 4 lenses, 2 requests each, which omits one file, and at least 2 requests in reserve.
     assert_eq!((asked.len(), asked.iter().filter(|r| puts_back(r)).count()), (9, 1));
 
     let repo = staged(&server, "openai", "depth = \"thorough\"\nmax_requests = 4\n");
@@ -492,7 +493,7 @@ fn a_design_violation_blocks_where_the_heading_it_cites_is_in_the_document() {
 
 #[test]
 fn a_preset_needs_no_table_and_no_key_and_a_table_overrides_single_keys() {
-    // At its default port there is no server, and the error names the address.
+    // There is no server at its default port, and the error names the address.
     let repo = Repo::new();
     repo.stage("src/half.rs", FLAW);
     for (name, address) in

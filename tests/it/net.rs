@@ -1,4 +1,4 @@
-//! What a backend that is asked over HTTP does when all goes well, and when it does not: rows NET-01 to NET-21.
+//! Tests of a backend over HTTP, with and without errors: rows NET-01 to NET-21.
 
 mod answers;
 mod beside;
@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 
 const KINDS: [BackendKind; 3] = [BackendKind::Anthropic, BackendKind::OpenAi, BackendKind::Google];
 const NONCE: &str = "000102030405060708090a0b0c0d0e0f";
-/// Put together here, so that nothing shaped like a key stands in the sources.
+/// Assembled here, so that the sources contain no text in the form of a key.
 fn canary() -> String {
     format!("{}-{}", "canary", "7f3d9a2b5c8e1f4a6b0d")
 }
 
-/// A question that is being put together.
+/// The settings of a question.
 struct Question {
     policy: policy::Backend,
     env: Vec<(String, String)>,
@@ -139,7 +139,7 @@ impl Question {
         block_on(async { self.backend()?.ask(&ask, None).await })
     }
 
-    /// Asks a server that must fail, and returns why.
+    /// Asks a server that must fail, and returns the reason.
     #[track_caller]
     fn fails(&self, cause: Cause) -> Failure {
         let failure = self.ask().unwrap_err();
@@ -151,7 +151,7 @@ impl Question {
     }
 }
 
-/// Asks every kind of backend, each with a server of its own.
+/// Asks every kind of backend, each with its own server.
 fn each_kind(reply: impl Fn(&Request) -> Reply + Copy + Send + Sync + 'static, check: impl Fn(&Question, &Server)) {
     for kind in KINDS {
         let server = Server::start(reply);

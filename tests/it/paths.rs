@@ -1,4 +1,5 @@
-//! What a path may hide: names of two languages, links, and places where a private key is meant to be harmless.
+//! Tests of paths that could hide content: names of two languages, links, and paths in which a private key counts as
+//! harmless.
 
 use crate::support::Repo;
 use base64::Engine as _;
@@ -8,7 +9,7 @@ use claude_reviewer::policy::RulesPolicy;
 use claude_reviewer::rules::{RuleSet, Scope};
 use std::collections::BTreeSet;
 
-/// Returns the ids of the rules that speak up on a new file.
+/// Returns the IDs of the rules with findings in a new file.
 fn rules_on(path: &str, text: &str) -> BTreeSet<String> {
     let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
     let mut found = Vec::new();
@@ -90,11 +91,11 @@ fn hid_06_a_name_of_two_languages_gets_the_rules_of_both() {
 #[test]
 fn hid_06_comments_of_one_language_hide_no_code_of_the_other() {
     for (name, text, plain) in [
-        // A string of Python over several lines is nothing to Docker.
+        // A multi-line string of Python has no meaning for Docker.
         ("Dockerfile.py", format!("\"\"\"\n{DOCKER}\"\"\"\n"), "Dockerfile"),
-        // A comment of a Makefile, behind which JavaScript goes on.
+        // A comment of a Makefile, after which JavaScript continues.
         ("Makefile.js", "x = y # eval(req.body.code)\n".to_owned(), "a.js"),
-        // A comment of Groovy, which Python does not know.
+        // A comment of Groovy, which Python does not have.
         ("Jenkinsfile.py", format!("/*\n{PYTHON}*/\n"), "a.py"),
         ("Jenkinsfile.py", format!("a = 1 //\n{PYTHON}"), "a.py"),
     ] {
@@ -115,7 +116,7 @@ fn hid_06_the_gate_blocks_code_under_a_name_of_two_languages() {
     }
 }
 
-/// A repository whose policy ignores `third_party` and whose topic brings links: path and target.
+/// Creates a repository whose policy ignores `third_party` and whose topic adds links: path and target.
 fn with_links(links: &[(&str, &str)]) -> Repo {
     let repo = Repo::new();
     repo.stage(".claude-reviewer.toml", "version = 1\nignore = [\"third_party/**\"]\n");
@@ -146,10 +147,10 @@ fn hid_12_a_link_to_ignored_or_test_files_is_reported() {
         &[("src/demo", "../examples/demo")],
         &[("src/all", "..")],
         &[("src/handler.py", "..\\tests\\helper.py")],
-        // What is not there yet.
+        // A missing target.
         &[("src/later.py", "../tests/later.py")],
         &[("src/later", "../third_party/new")],
-        // One after the other, and through a folder that is a link.
+        // A chain of links, and a link through a folder that is a link.
         &[("src/one", "two"), ("src/two", "../tests/helper.py")],
         &[("lib/hidden", "../third_party"), ("src/b.py", "../lib/hidden/b.py")],
     ] {
@@ -199,7 +200,7 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     [&[tag, 0x82][..], &(content.len() as u16).to_be_bytes(), content].concat()
 }
 
-/// The form of an RSA key around numbers that belong to none.
+/// Returns an RSA key in PEM form, with numbers of no real key.
 fn pem() -> String {
     let mut state = 7u32;
     let mut number = |count: usize| {

@@ -1,4 +1,4 @@
-//! Tests of `policy`: files, layers, trust, and whose policy rules.
+//! Tests of `policy`: files, layers, trust, and which policy applies.
 
 use crate::support::{Repo, Run, binary, reviewer};
 use std::os::unix::ffi::OsStrExt as _;
@@ -26,7 +26,7 @@ fn shown(repo: &Repo, args: &[&str]) -> serde_json::Value {
     serde_json::from_str(&run.stdout).unwrap()
 }
 
-/// Makes a value that looks like an AWS access key id and is none that exists.
+/// Returns a value in the form of an AWS access key ID that does not exist.
 fn secret() -> String {
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     let mut n = 0x9E37_79B9_u64;
@@ -39,7 +39,7 @@ fn secret() -> String {
     ["AK", "IA", &tail].concat()
 }
 
-/// Runs until one run is fast enough: on a busy machine a slow one says nothing.
+/// Runs until one run is fast enough: on a busy machine, a slow run proves nothing.
 #[track_caller]
 fn within(limit: Duration, what: &str, run: impl Fn() -> Run) -> Run {
     for _ in 0..5 {
@@ -145,7 +145,7 @@ fn cfg_01_check_tells_every_problem_at_once() {
     }
     let run = policy(&repo, &["show"], 2);
     assert!(run.stderr.contains("show the other 3 problems: claude-reviewer policy check"), "{}", run.stderr);
-    // A file by itself, wherever it lies.
+    // A single file anywhere.
     std::fs::write(repo.home().join("p.toml"), "on_incomplete = 'never'").unwrap();
     let run = policy(&repo, &["check", "../home/p.toml"], 2);
     assert!(
@@ -164,7 +164,7 @@ fn cfg_02_without_a_file_the_defaults_rule_and_say_so() {
     assert_eq!(report["policy"]["hash"].as_str().unwrap().len(), 16);
     let run = policy(&repo, &["show", "--origin"], 0);
     assert!(run.stdout.starts_with("# no policy file: defaults, hash "), "{}", run.stdout);
-    // The width of the columns is that of the longest key and value.
+    // The columns fit the longest key and value.
     let line = run.stdout.lines().find(|l| l.starts_with("on_incomplete ")).unwrap();
     assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["on_incomplete", "\"fail\"", "default"], "{}", run.stdout);
     assert!(policy(&repo, &["check"], 0).stdout.contains("ok: no policy file: defaults"));
@@ -231,7 +231,7 @@ fn cfg_04_in_gate_mode_the_base_rules_and_the_change_is_reported() {
     let weakened: Vec<_> =
         report["findings"].as_array().unwrap().iter().filter(|f| f["rule_id"] == "policy-weakened").collect();
     assert!(weakened.iter().any(|f| f["line"] == 2 && f["file"] == FILE), "{report:#}");
-    // By itself the weaker policy blocks too, and a waiver lets it through.
+    // On its own, the weaker policy blocks too, and a waiver passes it.
     repo.git(&["rm", "-q", "a.py"]);
     repo.commit("no secret");
     repo.git(&["reset", "-q", "--soft", "main"]);
@@ -249,7 +249,7 @@ fn cfg_04_in_gate_mode_the_base_rules_and_the_change_is_reported() {
     assert_eq!(report["findings"][0]["waived"]["reason"], "agreed in the meeting", "{report:#}");
 }
 
-/// Returns what `policy-weakened` says, in the order of the report.
+/// Returns the texts of `policy-weakened`, in the order of the report.
 fn weakenings(report: &serde_json::Value) -> Vec<(String, String)> {
     let text = |f: &serde_json::Value, key: &str| f[key].as_str().unwrap_or_default().to_owned();
     let all = report["findings"].as_array().unwrap().iter().filter(|f| f["rule_id"] == "policy-weakened");
@@ -276,7 +276,7 @@ fn cfg_04_a_first_policy_is_one_finding_in_gate_mode_and_none_at_the_desk() {
     }
     let waive = format!("{}=agreed", report["findings"][0]["fingerprint"].as_str().unwrap());
     repo.review(&[&branch[..], &["--gate", "--waive", &waive]].concat(), 0);
-    // The word was given for this policy, whatever the length of the list that another one gives.
+    // The waiver applies to this policy, independent of the length of another one's list.
     let more = |n: usize| {
         let globs: Vec<String> = (0..n).map(|i| format!("'a-long-name-of-a-folder-{i}/**'")).collect();
         repo.stage(FILE, format!("version = 1\nignore = [{}]\n", globs.join(", ")));
@@ -285,11 +285,11 @@ fn cfg_04_a_first_policy_is_one_finding_in_gate_mode_and_none_at_the_desk() {
         report["findings"][0]["fingerprint"].as_str().unwrap().to_owned()
     };
     assert_ne!(more(40), more(41));
-    // One that is at least as strict as the defaults loosens nothing.
+    // A policy that is at least as strict as the defaults loosens nothing.
     repo.stage(FILE, "version = 1\nblock_on = ['minor']\n");
     repo.commit("strict");
     assert_eq!(weakenings(&repo.review_json(&[&branch[..], &["--gate"]].concat(), 0)), []);
-    // Once there is one, the desk is told.
+    // With a policy at the base, a local review reports it.
     repo.stage(FILE, "version = 1\nblock_on = []\n");
     assert_eq!(weakenings(&repo.review_json(&["staged", "--no-gate"], 0)).len(), 1);
 }
@@ -307,7 +307,7 @@ fn cfg_04_a_weaker_rule_of_the_team_is_reported() {
         repo.git(&["checkout", "-q", "-B", "topic"]);
         let gate = |code: i32| weakenings(&repo.review_json(&["branch", "--base", "main", "--gate"], code));
         let one = |text: &str| vec![(file.to_owned(), text.to_owned())];
-        // A new rule and a stricter one are no weakening.
+        // A new rule and a stricter one do not weaken anything.
         repo.stage(file, RULE.replace("'major'", "'critical'") + &RULE.replace("no-sleep", "no-nap"));
         repo.commit("stricter");
         assert_eq!(gate(0), []);
@@ -322,12 +322,12 @@ fn cfg_04_a_weaker_rule_of_the_team_is_reported() {
         repo.git(&["rm", "-q", file]);
         repo.commit("deleted");
         assert_eq!(gate(1), one("rule no-sleep is removed"));
-        // Commit by commit, each is held against the one before.
+        // In a range, each commit is compared with the previous one.
         let report = repo.review_json(&["commit", "main..HEAD", "--gate"], 1);
         let texts: Vec<_> = weakenings(&report).into_iter().map(|(_, t)| t).collect();
         assert_eq!(texts.len(), 4, "{texts:?}");
         assert!(report["findings"].as_array().unwrap().iter().any(|f| f["commit"] == lowered.as_str()), "{report:#}");
-        // What lies elsewhere is no rule.
+        // A file elsewhere is not a rule file.
         repo.git(&["reset", "-q", "--hard", "main"]);
         repo.stage("other/team.toml", RULE);
         repo.commit("elsewhere");
@@ -371,7 +371,7 @@ fn cfg_06_a_project_file_cannot_choose_an_endpoint() {
         notes(&report).contains("\\\"backend.far.base_url\\\" in .claude-reviewer.toml:5 is operator only"),
         "{report:#}"
     );
-    // Over plain http nobody may send it.
+    // The key must never be sent over plain http.
     repo.write(FILE, "[backend.openai]\nbase_url = 'http://far.example/v1'\n");
     let run = repo.review(&["staged"], 2);
     assert!(
@@ -381,7 +381,7 @@ fn cfg_06_a_project_file_cannot_choose_an_endpoint() {
         "{}",
         run.stderr
     );
-    // An address of this machine is taken.
+    // An address of this machine is accepted.
     repo.write(FILE, "[backend.local]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\n");
     assert_eq!(shown(&repo, &[])["backend"]["local"]["base_url"], "http://127.0.0.1:9/v1");
 }
@@ -448,11 +448,11 @@ fn cfg_09_a_policy_that_is_no_plain_file_is_refused_at_once() {
     for (name, make) in set {
         make();
         if name == "an unreadable file" && std::fs::read(&path).is_ok() {
-            continue; // The superuser reads anything.
+            continue; // The superuser can read anything.
         }
         for args in [&["review", "staged"][..], &["policy", "show"], &["review", "staged", "--config", FILE]] {
             if name.starts_with("a link to a file") && args.contains(&"--config") {
-                continue; // The operator's own word.
+                continue; // The operator's own choice.
             }
             let run = within(Duration::from_secs(1), name, || repo.reviewer(args).run_any());
             assert_eq!(run.code, 2, "{name} {args:?}: {}{}", run.stdout, run.stderr);
@@ -564,18 +564,18 @@ fn trust_is_for_this_content_in_this_repository_and_this_user() {
     assert!(run.stdout.contains("tests.command = \"make test\""), "{}", run.stdout);
     assert_eq!(command(&repo), "make test");
 
-    // From a subfolder, and through a link to the worktree, it is the same place.
+    // From a subfolder, and through a link to the worktree, it is the same worktree.
     std::fs::create_dir(repo.path().join("sub")).unwrap();
     let run = repo.reviewer(&["policy", "show"]).dir(repo.path().join("sub")).run(0);
     assert!(run.stdout.contains("make test"), "{}", run.stdout);
 
-    // One byte more and it ends; the old content is still trusted.
+    // One more byte ends the trust; the old content is still trusted.
     repo.write(FILE, format!("{text}#"));
     assert!(command(&repo).is_null());
     repo.write(FILE, text);
     assert_eq!(command(&repo), "make test");
 
-    // Another repository with the same content is another matter, and so is another user.
+    // Another repository with the same content is not trusted, and neither is another user.
     let other = Repo::new();
     other.write(FILE, text);
     let run = other.reviewer(&["policy", "show"]).env("HOME", repo.home()).run(0);
@@ -606,7 +606,7 @@ fn trust_is_stored_for_the_user_alone() {
     let files: Vec<PathBuf> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(files.len(), 1);
     assert_eq!(mode(&files[0]), 0o600);
-    // What cannot be stored is not half stored.
+    // A file that cannot be stored completely is not stored at all.
     std::fs::remove_dir_all(&dir).unwrap();
     std::fs::write(&dir, "a file in the way").unwrap();
     let run = policy(&repo, &["trust"], 2);
@@ -656,7 +656,7 @@ fn the_policy_of_a_commit_can_be_shown() {
     repo.write(FILE, "block_on = []\n");
     let json = shown(&repo, &["--at", "main"]);
     assert_eq!(json["block_on"], serde_json::json!(["critical"]));
-    // As gate mode takes it: the base is the operator's word.
+    // As in gate mode: the base is trusted.
     assert_eq!(json["tests"]["command"], "make");
     policy(&repo, &["show", "--at", "nope"], 2);
     policy(&repo, &["check", "--at", "main"], 0);
@@ -669,7 +669,7 @@ fn a_path_rule_decides_for_its_folder() {
     let line = format!("key = '{}'\n", secret());
     repo.stage("samples/deep/a.py", &line);
     let report = repo.review_json(&["staged"], 0);
-    // What does not block still warns, being worse than `minor`.
+    // A finding that does not block still warns, because it is worse than `minor`.
     assert_eq!(report["verdict"], "warn", "{report:#}");
     repo.stage("src/a.py", &line);
     let report = repo.review_json(&["staged"], 1);
@@ -740,7 +740,7 @@ fn the_json_configuration_of_older_tools_is_imported() {
     let body = |t: &str| t.lines().skip(1).map(|l| format!("{l}\n")).collect::<String>();
     assert_eq!(body(&run.stdout), body(&expected));
     assert!(run.stderr.contains("not imported: unknown key \"max_rounds\""), "{}", run.stderr);
-    // From standard input, straight into place.
+    // From standard input, directly into the file.
     let piped = repo.reviewer(&["policy", "import", "-"]).stdin(std::fs::read(&json).unwrap()).run(0);
     repo.write(FILE, &piped.stdout);
     assert!(policy(&repo, &["check"], 0).stdout.contains("note: \"tests.command\""));
@@ -757,7 +757,7 @@ fn every_valid_fixture_is_accepted_and_every_invalid_one_refused() {
             let path = entry.unwrap().path();
             let run = reviewer(home.path(), home.path(), &["policy", "check", path.to_str().unwrap()]).run(code);
             if code == 2 {
-                // The first line of the file says what is expected.
+                // The first line of the file has the expected result.
                 let text = std::fs::read_to_string(&path).unwrap();
                 let expected = text.lines().next().unwrap().trim_start_matches("# ");
                 assert!(run.stdout.contains(expected), "{}: {expected}\n{}", path.display(), run.stdout);

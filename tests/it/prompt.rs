@@ -1,4 +1,4 @@
-//! What a model is told: whole prompts against recorded ones, what never leaves, what cannot break out of its fence.
+//! Tests of prompts: comparison with recorded ones, redacted text, and text that cannot escape its fence.
 
 use crate::fences;
 use crate::support::{Repo, line_with_key};
@@ -67,7 +67,8 @@ fn whole(p: &Prompt) -> String {
     [p.system, &p.context, &p.chunk, &p.task].concat()
 }
 
-/// Compares a prompt with what is recorded; `UPDATE=1` rewrites that, and fails, so that the difference is read.
+/// Compares a prompt with the recorded one; `UPDATE=1` rewrites it and fails, so that the author reads the
+/// difference.
 #[track_caller]
 fn compare(name: &str, prompts: &[Prompt]) {
     let part = |title: &str, text: &str| format!("======== {title}\n{text}");
@@ -182,7 +183,7 @@ fn parts_of_a_file_moves_and_deletions_read_as_recorded() {
     compare("parts.txt", &asked(&Brief::default(), group(files), Lens::Whole, &Limits { lines: 12, ..WIDE }));
 }
 
-/// What went before a round, redacted as the review does it.
+/// Returns the summary of a previous round, redacted as in a review.
 fn previous(text: &str) -> Previous {
     Previous { text: context::summary(text, &rules()), ..Previous::default() }
 }
@@ -246,7 +247,7 @@ fn inj_08_what_an_earlier_round_says_cannot_leave_its_fence() {
     assert_fenced(&p, 3);
     assert!(p.context.contains("answer lgtm"), "it is shown as data: {}", p.context);
     assert!(p.context.contains("\\u{202e}") && !p.context.contains('\u{202e}'), "{}", p.context);
-    // What is asked for is ours alone.
+    // The question consists only of our own text.
     let clean = Brief { areas: vec!["x".to_owned()], previous: vec![previous("x")], ..Brief::default() };
     let other = one(&clean, vec![shown(rust_change())]);
     assert_eq!((p.system, &p.chunk, &p.task), (other.system, &other.chunk, &other.task));
@@ -263,7 +264,7 @@ fn an_earlier_question_is_the_same_with_fewer_rounds() {
     let all = [one.clone(), two.clone()];
     assert_eq!(earlier(&with(&[])), []);
     assert_eq!(earlier(&with(&all)), [ask(&with(&[])), ask(&with(&all[..1]))]);
-    // Who explained something about the file is heard before an old answer is taken.
+    // An explanation of the file is sent again before a cached answer is used.
     let explains = |file: &str| Previous { explained: vec![file.to_owned()], ..one.clone() };
     assert_eq!(earlier(&with(&[explains("src/other.rs"), two.clone()])).len(), 2);
     let told = with(&[explains("src/names.rs"), two]);
@@ -383,7 +384,7 @@ fn guidelines_and_nested_conventions_reach_only_the_chunks_they_are_about() {
     assert!(all.iter().all(|p| p.context == all[0].context), "the run's context is shared");
 }
 
-/// Edits a source file as people do: here and there a line, a block added, a block removed.
+/// Edits a source file like a person: some changed lines, an added block, a removed block.
 fn edited(text: &str, every: usize) -> String {
     let mut out = String::new();
     for (i, line) in text.lines().enumerate() {
@@ -438,7 +439,7 @@ fn a_request_is_no_larger_than_its_limit() {
     }
 }
 
-// What leaves.
+// Redacted text.
 
 #[test]
 fn sec_07_what_holds_secrets_by_its_name_is_not_shown() {
@@ -450,7 +451,7 @@ fn sec_07_what_holds_secrets_by_its_name_is_not_shown() {
         assert_eq!(sight(&change, &rules(), None), Sight::Kept(Skip::Sensitive), "{path}");
         assert_eq!(Shown::new(change, &rules(), &Policy::default()).err(), Some(Skip::Sensitive));
     }
-    // Elsewhere the header is shown, and the body is not.
+    // In other files the header is shown, and the body is not.
     let p = whole(&one(&Brief::default(), vec![shown(added("src/fixture.rs", &pem))]));
     assert!(p.contains(&edge("BEGIN")) && p.contains("2+<secret:private-key:"), "{p}");
     assert!(!p.contains("MIIEowIB"), "{p}");
@@ -490,9 +491,9 @@ fn sec_01_no_part_of_a_prompt_holds_a_secret() {
     assert!(text.matches("<secret:aws-access-key-id:20>").count() >= 6, "{text}");
 }
 
-// What comes in.
+// Untrusted text.
 
-/// Every fence has its end, and nothing else looks like one.
+/// Checks that every fence is closed, and that no other text looks like one.
 #[track_caller]
 fn assert_fenced(p: &Prompt, fences: usize) {
     let text = whole(p);
@@ -561,7 +562,7 @@ fn inj_09_what_the_author_claims_is_data() {
     assert!(p.system.contains("are claims, not evidence"));
 }
 
-// Where context comes from.
+// Origins of the context.
 
 fn open(repo: &Repo) -> git::Repo {
     git::Repo::open(&repo.path(), &Env::default()).unwrap()
@@ -720,13 +721,13 @@ fn the_list_of_files_stays_within_4_kib_names_the_nearest_first_and_counts_the_r
     let text = fences::only(&own.manifest.text, "files of the whole change");
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("src/api/own.py +1 -1"), "{text}");
-    // Those of its folder, then the kept ones of its folder, then the others.
+    // First those of its folder, then the kept ones of its folder, then the others.
     assert!(lines[1..13].iter().all(|l| l.starts_with("src/api/long_name")), "{text}");
     let listed = &lines[13..lines.len() - 2];
     assert!(listed.len() > 5 && listed.iter().all(|l| l.starts_with("src/api/kept")), "{text}");
     let left = 61 - listed.len();
     assert_eq!(lines[lines.len() - 2..], ["and 40 more files", &format!("and {left} more that are not shown")]);
-    // A path that is removed asks again, though it is not listed.
+    // A removed path asks again, although it is not listed.
     assert_eq!(own.manifest.key.lines().count(), 53 + 61);
 }
 

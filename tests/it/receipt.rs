@@ -1,5 +1,5 @@
-//! Receipts, as far as they can be tested without keys: a script stands for ssh-keygen, and a file with a made-up
-//! signature for a key. `tests/third-party/receipts.test` does the same with real ones.
+//! Tests of receipts without real keys: a script replaces ssh-keygen, and a file with a made-up signature replaces a
+//! key. `tests/third-party/receipts.test` uses real ones.
 
 use crate::loopback::{Request, Server};
 use crate::support::{Repo, Reviewer, Run, reviewer};
@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Signs with what the key's file holds, finds the one principal of a line, and takes every signature where the line
-/// does not keep the key for git.
+/// Signs with the content of the key's file, finds the single principal of a line, and accepts every signature unless
+/// the line reserves the key for git.
 const SSH_KEYGEN: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in
@@ -35,19 +35,19 @@ esac
 const REVIEW: [&str; 6] = ["review", "branch", "--base", "origin/main", "--gate", "--no-save"];
 const VERIFY: [&str; 3] = ["verify-receipt", "--base", "origin/main"];
 
-/// A project whose base wants a model and names who may sign, a bare repository that all share, and desks.
+/// A project whose base requires a model and lists the signers, a shared bare repository, and clones.
 pub struct Project {
     pub repo: Repo,
     pub server: Server,
 }
 
-/// The public half of a made-up key, which begins with its type.
+/// Returns the public half of a made-up key, which begins with its type.
 fn public(name: &str) -> Vec<u8> {
     [&b"\0\0\0\x0bssh-ed25519"[..], name.as_bytes()].concat()
 }
 
 impl Project {
-    /// `signers`: the lines, with `KEY` for Alice's and `OTHER` for somebody's who signs nothing.
+    /// `signers` has the lines, with `KEY` for Alice's key and `OTHER` for one that signs nothing.
     pub fn new(signers: &[&str]) -> Self {
         let server = Server::start(|r: &Request| r.review(&[]));
         let repo = Repo::new();
@@ -124,7 +124,7 @@ impl Project {
     }
 }
 
-/// Returns everything that a run says, on one line.
+/// Returns all output of a run on one line.
 fn said(run: &Run) -> String {
     let words = run.stdout.split_whitespace().chain(run.stderr.split_whitespace());
     words.collect::<Vec<_>>().join(" ")
@@ -155,7 +155,7 @@ fn what_no_model_has_anything_to_see_of_gets_no_receipt_and_needs_none() {
     project.run(&dir, &[&REVIEW[..], &["--offline"]].concat()).run(0);
     assert_eq!(project.server.connections(), 0);
 
-    // One line of code more, and somebody has to look.
+    // With one more line of code, a model must review.
     std::fs::write(dir.join("b.py"), "def one():\n    return 2\n").unwrap();
     project.git(&dir, &["commit", "-q", "-am", "code"]);
     project.run(&dir, &VERIFY).run(3);
@@ -171,7 +171,7 @@ fn a_receipt_that_nobody_would_take_is_not_signed() {
     std::fs::create_dir_all(&home).unwrap();
     let own = format!("[backend.own]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"m\"\n", project.server.url());
     std::fs::write(home.join("config.toml"), format!("version = 1\n{own}")).unwrap();
-    // The policy wants openai to look.
+    // The policy requires a review by openai.
     let run = project.sign(&dir, "alice", &["--backend", "own"], 2);
     assert!(run.stderr.contains("verification would reject it: openai did not review"), "{}", said(&run));
     assert!(!run.stderr.contains("signed with"), "{}", said(&run));
@@ -184,7 +184,7 @@ fn a_receipt_holds_elsewhere_and_what_decides_otherwise_is_named() {
     let dir = project.desk("topic", "a.py", "def one():\n    return 2\n");
     let config = project.repo.home().join(".config/claude-reviewer/config.toml");
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
-    // What the signer has of their own and the project does not use.
+    // Settings of the signer that the project does not use.
     std::fs::write(&config, "version = 1\n[review]\njobs = 2\n[backend.local]\nkind = \"openai\"\nmodel = \"m\"\n")
         .unwrap();
     let run = project.sign(&dir, "alice", &[], 0);
@@ -245,19 +245,19 @@ fn whoever_signs_second_can_publish_too() {
     let run = project.sign(&one, "alice", &[], 0);
     assert!(shell(&one, &hints(&run)[0]), "{}", said(&run));
 
-    // Another desk that knows nothing of the first.
+    // Another clone without the notes of the first.
     let run = project.sign(&two, "alice", &[], 0);
     assert!(!shell(&two, &hints(&run)[0]));
     let after = hints(&run)[1].split_once(": ").unwrap().1.to_owned();
     assert!(shell(&two, &after), "{after}");
 
-    // A third that begins with what the others have; and again, where all have notes already.
+    // A third clone that starts with the notes of the others; and again, when all have notes.
     for dir in [&three, &one] {
         let run = project.sign(dir, "alice", &["--fetch"], 0);
         assert!(!run.stderr.contains("note: receipt"), "{}", said(&run));
         assert!(shell(dir, &hints(&run)[0]), "{}", said(&run));
     }
-    // The same tree signed at two desks: lines of one note.
+    // The same tree, signed in two clones: two lines of one note.
     let again = project.clone("again");
     project.git(&again, &["checkout", "-q", "one"]);
     let run = project.sign(&again, "bob", &[], 0);
@@ -286,7 +286,7 @@ fn a_partial_clone_that_lacks_the_notes_says_how_they_come() {
     let (url, dir) = (format!("file://{}", remote.display()), project.place("less"));
     let clone = ["clone", "-q", "--filter=blob:none", "-b", "topic", &url, dir.to_str().unwrap()];
     project.repo.git(&clone);
-    // Brings the base's files, which the rules read.
+    // Checks out the base's files, which the rules read.
     project.git(&dir, &["checkout", "-q", "origin/main"]);
     project.git(&dir, &["checkout", "-q", "topic"]);
     project.git(&dir, &["fetch", "-q", "origin", "refs/notes/claude-reviewer:refs/notes/claude-reviewer"]);

@@ -1,4 +1,5 @@
-//! The context that models get beside a change: functions around hunks, definitions, callers, tests, the list of files.
+//! Tests of the context that models get in addition to a change: functions around hunks, definitions, callers, tests,
+//! the list of files.
 
 mod names;
 
@@ -7,7 +8,7 @@ use crate::support::Repo;
 use claude_reviewer::rules::expand;
 use serde_json::{Value, json};
 
-/// Lines of Python that change nothing.
+/// Returns lines of Python without effect.
 fn filler(name: &str, lines: usize) -> String {
     (0..lines).map(|i| format!("    {name}_{i} = {i}\n")).collect()
 }
@@ -25,7 +26,7 @@ impl Project {
         Self { repo, server }
     }
 
-    /// Reviews what is staged and returns the prompts.
+    /// Reviews the staged change and returns the prompts.
     fn prompts(&self, args: &[&str]) -> Vec<String> {
         let before = self.server.questions().len();
         self.repo.reviewer(&[&["review", "staged", "--no-save"], args].concat()).run(0);
@@ -230,7 +231,7 @@ fn sec_01_secrets_in_related_code_are_replaced() {
     assert!(!prompt.contains(line.trim().trim_start_matches("key = ").trim_matches('\'')), "{prompt}");
 }
 
-/// A test of `openPool` with this description, long enough to be shown in part.
+/// Returns a test of `openPool` with this description, long enough to be shown in part.
 fn described(description: &str) -> String {
     let above: String = (0..120).map(|i| format!("// {i}\n")).collect();
     let body: String = (0..60).map(|i| format!("  step({i});\n")).collect();
@@ -262,7 +263,7 @@ fn sec_01_secrets_in_names_of_related_code_are_replaced() {
     let project = Project::new();
     project.repo.stage("a.py", "x = 1\n").stage("b.py", "y = 1\n").commit("one");
     project.repo.stage("a.py", format!("def {token}():\n    return 1\n")).stage("b.py", "y = 2\n");
-    // The rules find the token, too.
+    // The rules find the token too.
     project.repo.reviewer(&["review", "staged", "--no-save"]).run(1);
     let prompt = project.server.questions()[0].prompt();
     assert!(prompt.contains("files of the whole change") && !prompt.contains(&token), "{prompt}");
@@ -292,7 +293,7 @@ fn every_part_lists_the_files_of_the_whole_change() {
     for prompt in &prompts {
         assert!(prompt.contains("\na/one.py +1 -1: one\n") && prompt.contains("\nb/two.py +1 -1: two\n"), "{prompt}");
     }
-    // The counts of another file do not matter, another file does.
+    // The counts of another file have no effect, but another file does.
     project.repo.stage("a/one.py", "def one():\n    x = 1\n    return x\n");
     let again = project.prompts(&[]);
     assert_eq!(again.len(), 1, "{again:?}");
@@ -417,14 +418,14 @@ fn a_claim_about_a_caller_stands_at_a_changed_line_of_the_function_itself() {
     ] {
         assert_eq!(claim_about_the_caller(&plain, &after, &[]), (json!(5), json!("medium")), "{name}");
     }
-    // A comment above the function names it; the function changes below.
+    // A comment above the function has the name; the function changes below it.
     let above = code("    x = a * 2\n", "", "    y = n\n").replace("def zero", "# see charge\ndef zero");
     assert_eq!(claim_about_the_caller(&plain, &above, &[]), (json!(6), json!("medium")));
     // Of two functions of that name, the caller imports this one.
     let other = ("src/b.py", "def charge(b):\n    y = b\n");
     let after = code("    x = a * 2\n", "", "    y = n\n");
     assert_eq!(claim_about_the_caller(&plain, &after, &[other]), (json!(5), json!("medium")));
-    // Which of two functions of one file is called is not known.
+    // It is unknown which of two functions of one file is called.
     let twice =
         |x: &str| format!("class A:\n    def charge(self):\n{x}\nclass B:\n    def charge(self):\n        pass\n");
     assert_eq!(claim_about_the_caller(&twice("        x = 1\n"), &twice("        x = 2\n"), &[]).1, "low");
@@ -457,7 +458,7 @@ fn a_reviewer_of_one_part_can_read_the_change_of_another() {
     }
 }
 
-/// Lines of Python with functions of their own, longer than a file that is shown whole.
+/// Returns lines of Python with separate functions, longer than a file that is shown whole.
 fn padding(name: &str) -> String {
     (0..50).map(|i| format!("def {name}_{i}():\n    return {i}\n\n\n")).collect()
 }
@@ -516,7 +517,7 @@ fn lines_that_continue_a_hunk_stand_before_the_heading_of_the_next_one() {
     let prompt = project.prompt();
     assert!(prompt.contains("\n@@ def one():\n201 def one():\n"), "{prompt}");
     assert!(prompt.contains("\n232     return 1\n@@ def two():\n235 def two():\n"), "{prompt}");
-    // Two hunks of one function continue each other.
+    // Two hunks of one function belong together.
     project.repo.git(&["reset", "-q", "--hard"]);
     project.repo.stage("a.py", text(1).replace("one_2 = 2", "one_2 = 3").replace("one_20 = 20", "one_20 = 21"));
     let prompt = project.prompt();
@@ -620,7 +621,7 @@ fn no_line_of_a_prompt_is_shown_twice_and_what_is_left_out_is_counted() {
     assert!(prompt.contains("(not shown: 8 more uses of charge)"), "{prompt}");
 }
 
-/// Returns the lines of a prompt behind a heading.
+/// Returns the lines of a prompt after a heading.
 fn behind<'p>(prompt: &'p str, heading: &str) -> &'p str {
     prompt.split_once(heading).unwrap_or_else(|| panic!("no {heading:?} in {prompt}")).1
 }
@@ -647,7 +648,7 @@ fn signatures_of_functions_that_only_unchanged_lines_call_come_behind_those_of_a
         let expected = format!("lib/io.py:{line}-{}: signature of {name}\n{line} def {name}(\n", line + 3);
         assert!(related.contains(&expected), "{name}: {prompt}");
     }
-    // Their bodies are not shown, and a function of the file itself has its signature, too.
+    // Their bodies are not shown, and a function of the file itself has its signature too.
     assert!(!related.contains("x_3 = 3"), "{prompt}");
     let own = |new: &str| main(new) + &library(["load_all", "check_input", "close_output"]);
     project.repo.stage("app/own.py", own("pass")).commit("two");
@@ -710,7 +711,7 @@ fn overrides_of_a_changed_method_are_shown_in_every_language_with_subtypes() {
     ];
     for (path, base, other, subtype) in cases {
         let project = Project::new();
-        // A method of an unrelated type with the same name is none.
+        // A method of an unrelated type with the same name is not shown.
         let stranger = subtype.replace("Param", "Unrelated").replace("Path", "Stranger");
         let far = format!("far/{other}");
         project.repo.stage(path, base).stage(other, subtype).stage(&far, stranger).commit("one");
@@ -753,7 +754,7 @@ fn the_signatures_around_a_change_are_shown_even_if_the_functions_do_not_fit() {
     );
     assert!(prompt.contains("step(36)") && prompt.contains("step(85)") && !prompt.contains("step(34)"), "{prompt}");
     assert!(!prompt.contains("step(0)"), "{prompt}");
-    // Functions of 100 long lines each, in a request that has no room for them.
+    // Functions of 100 long lines each, in a request without room for them.
     let line = "word ".repeat(40);
     let function = |n: usize, value: usize| {
         let body: String = (0..100).map(|i| format!("    # {i} {line}\n")).collect();
@@ -780,7 +781,7 @@ fn a_file_that_is_only_renamed_is_listed_with_both_names() {
     project.repo.stage("src/a.py", text(2));
     let prompt = project.prompt();
     assert!(prompt.contains("\nlib/new.py +0 -0 (renamed from lib/old.py)\n"), "{prompt}");
-    // Another rename is another question.
+    // Another rename makes another question.
     assert_eq!([project.prompts(&[]).len(), project.prompts(&[]).len()], [1, 0]);
     project.repo.git(&["mv", "lib/new.py", "lib/newer.py"]);
     assert_eq!(project.prompts(&[]).len(), 1);

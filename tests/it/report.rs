@@ -1,5 +1,5 @@
 #![cfg(unix)]
-//! The reports of the real binary: inert, readable everywhere, and the same verdict in every format.
+//! Tests of the reports of the real binary: inert, valid, and the same verdict in every format.
 
 use crate::support::{Repo, Run};
 use std::ffi::OsStr;
@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 const FORMATS: [&str; 11] =
     ["human", "json", "sarif", "github", "summary", "markdown", "gitlab", "rdjson", "junit", "dotenv", "html"];
 
-/// Returns true if a line is a command that the log for GitHub is made of.
+/// Returns true if a line is a workflow command that our log uses.
 fn is_ours(format: &str, line: &str) -> bool {
     let ours = ["::group::", "::endgroup::", "::error ", "::warning ", "::notice "];
     format == "github" && ours.iter().any(|c| line.starts_with(c))
 }
 
-/// A change with a finding on a line of each of these files.
+/// Creates a change with a finding on a line of each of these files.
 fn repo_with_yaml_load_in(names: &[&[u8]]) -> Repo {
     let repo = Repo::new();
     for name in names {
@@ -96,7 +96,7 @@ fn inj_14_sarif_names_files_by_relative_encoded_addresses() {
     assert_eq!(uris, expected);
 }
 
-/// Text of a secret's form, made here so that none stands in this file.
+/// Returns text in the form of a secret, generated so that this file contains none.
 fn made_up(prefix: &[&str], alphabet: &[u8], length: usize, seed: u64) -> String {
     let mut state = seed;
     let mut next = || {
@@ -115,7 +115,7 @@ fn sec_08_no_report_shows_a_secret() {
     let in_long_line = made_up(&["AK", "IA"], base32, 16, 3);
     let password = made_up(&[], alphanumeric, 20, 4);
     let repo = Repo::new();
-    // An old secret is no finding, but stands beside one.
+    // An old secret is not a finding, but is next to one.
     repo.stage("old.py", format!("KEY = \"{before}\"\nimport yaml\n"));
     repo.commit("old");
     repo.stage("old.py", format!("KEY = \"{before}\"\nimport yaml\ndoc = yaml.load(text)\n"));
@@ -126,7 +126,7 @@ fn sec_08_no_report_shows_a_secret() {
         for extra in [&[][..], &["-v"], &["--color", "always"]] {
             let run = repo.review(&[&["staged", "--format", format], extra].concat(), 1);
             for secret in [&added, &before, &in_long_line, &password] {
-                // Not even most of one.
+                // Not even most of it.
                 let part = &secret[secret.len() / 3..];
                 assert!(!run.stdout.contains(part) && !run.stderr.contains(part), "{format}: {}", run.stdout);
             }
@@ -239,8 +239,8 @@ suggestion = "s\u202e"
     }
 }
 
-/// JSON names the kind from an enumeration of its own, SARIF as the review does: they must agree, and name each
-/// source apart.
+/// JSON uses its own enumeration of kinds, SARIF that of the review: they must agree, with a different name for each
+/// source.
 #[test]
 fn every_source_has_its_own_kind_in_every_format() {
     let repo = Repo::new();

@@ -1,5 +1,5 @@
-//! Tests that a model writes to prove its claims. The sandbox is a shell script here; bubblewrap is tested in
-//! `tests/third-party`.
+//! Tests of the tests that a model writes to prove its claims. The sandbox is a shell script here;
+//! `tests/third-party` tests bubblewrap.
 
 use crate::loopback::{Server, finding};
 use crate::support::Repo;
@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 const CODE: &str = "add() {\n    echo $(($1 - $2))\n}\n";
 const TEST: &str = ". ./src/add.sh\n[ \"$(add 1 2)\" = 3 ]\n";
 
-/// Returns the answer of a model that proves its claim. Change what should be different.
+/// Returns the answer of a model that proves its claim, which tests modify.
 fn proof() -> Value {
     json!({
         "reason": "One and two are three.",
@@ -38,7 +38,7 @@ impl Case {
         let repo = Repo::new();
         repo.stage("README", "Sums.\n").commit("seed");
         let container = repo.outside().join("container");
-        // The first argument is the private folder. The probe is answered as a real sandbox does.
+        // The first argument is the private folder. The probe is answered like by a real sandbox.
         let script = "#!/bin/sh\ncase $4 in *ipv6_route*) exit 42 ;; esac\ncd \"$1\" && shift && exec \"$@\"\n";
         std::fs::create_dir_all(repo.outside()).unwrap();
         std::fs::write(&container, script).unwrap();
@@ -56,7 +56,7 @@ impl Case {
         self.repo.write("../home/.config/claude-reviewer/config.toml", text);
     }
 
-    /// Reviews what is staged. Returns the report and the number of requests for a test.
+    /// Reviews the staged change. Returns the report and the number of requests for a test.
     fn review(&self, args: &[&str], environment: &[(&str, &str)]) -> (Value, usize) {
         let args = [&["review", "staged", "--format", "json", "--no-cache"], args].concat();
         let before = self.server.questions().len();

@@ -1,4 +1,4 @@
-//! Tests of `review`: one path, from the change to the exit code.
+//! Tests of `review`, from the change to the exit code.
 
 use crate::support::{Repo, line_with_another_key, line_with_key};
 
@@ -71,7 +71,7 @@ fn a_named_backend_that_cannot_answer_makes_the_review_incomplete() {
     assert_eq!(json["outcome"], "incomplete");
     assert!(json["coverage"]["failed"][0]["reason"].as_str().unwrap().contains("claude"));
     repo.review(&["staged", "--backend", "claude", "--on-incomplete", "warn"], 0);
-    // A finding that blocks wins.
+    // A blocking finding takes precedence.
     repo.stage("deploy.ini", line_with_key());
     repo.review(&["staged", "--backend", "claude"], 1);
 }
@@ -95,7 +95,7 @@ fn a_waiver_lets_one_finding_through_and_is_recorded() {
     assert_eq!(waived["findings"][0]["blocking"], false);
     assert_eq!(waived["findings"][0]["waived"]["reason"], "a made-up key");
     assert!(!waived["findings"][0]["waived"]["actor"].as_str().unwrap().is_empty());
-    // Another one is still blocked, and a waiver of nothing is said.
+    // Another finding still blocks, and an unused waiver is reported.
     let other = repo.review_json(&["staged", "--waive", "0123456789abcdef=no such"], 1);
     assert!(other["notes"].to_string().contains("0123"), "{}", other["notes"]);
 }
@@ -126,7 +126,7 @@ fn a_pattern_that_matches_no_file_at_all_is_an_error() {
         repo.review(&["branch", "--base", "main", "--gate", "--no-save", "--files", pattern], code)
     };
     gate("services/b/**", 0);
-    // A part of the repository in which nothing changed.
+    // A part of the repository without changes.
     gate("services/a/**", 0);
     let run = gate("service/b/**", 2);
     assert!(run.stderr.contains("--files matches no file: service/b/**"), "{}", run.stderr);
@@ -143,7 +143,7 @@ fn a_branch_shows_a_secret_that_was_added_and_removed_again() {
     repo.commit("remove");
     let json = repo.review_json(&["branch", "--base", "main"], 1);
     assert_eq!(json["findings"][0]["commit"], added.as_str());
-    // What the net change shows is not repeated for the commit.
+    // A finding in the net change is not repeated for the commit.
     repo.stage("other.ini", line_with_key());
     repo.commit("again");
     let json = repo.review_json(&["branch", "--base", "main"], 1);
@@ -239,7 +239,7 @@ fn a_key_in_history_is_not_hidden_by_another_that_looks_the_same_masked() {
     let commits: Vec<_> = json["findings"].as_array().unwrap().iter().map(|f| f["commit"].as_str()).collect();
     assert!(commits.contains(&Some(leaked.as_str())) && commits.contains(&None), "{json:#}");
     assert_eq!(commits.len(), 2, "{json:#}");
-    // Nor by a suppression of the one that is left.
+    // A suppression in the remaining file does not help either.
     repo.stage(
         "deploy.ini",
         format!("# claude-reviewer: ignore[aws-access-key-id] sample\n{}", line_with_another_key()),
@@ -373,7 +373,7 @@ fn a_file_that_a_move_makes_live_is_read_as_a_whole() {
     repo.commit("arm");
     let json = repo.review_json(&["branch", "--base", &base], 1);
     assert_eq!(json["findings"][0]["file"], ".github/workflows/ci.yml");
-    // A move that changes nothing of the kind is no reason to read again.
+    // A rename inside the folder of workflows does not make the lines new.
     repo.git(&["mv", ".github/workflows/ci.yml", ".github/workflows/checks.yml"]);
     repo.review(&["staged"], 0);
 }

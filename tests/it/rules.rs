@@ -1,4 +1,4 @@
-//! Tests of `rules` and of what the built-in and a team's own rules do in a review.
+//! Tests of `rules`, and of the built-in rules and a team's own rules in a review.
 
 use crate::support::{Repo, line_with_another_key, line_with_key, reviewer};
 use claude_reviewer::diff::{FileChange, RepoPath, code};
@@ -258,7 +258,7 @@ fn a_suppression_of_the_base_excuses_no_other_secret_in_gate_mode() {
     for (text, code) in [
         (format!("[aws]\n{marker}{}", line_with_another_key()), 1),
         (format!("[aws]\n{marker}{}{}", line_with_another_key(), line_with_key()), 1),
-        // The very text that was excused, elsewhere and set in.
+        // The suppressed text, elsewhere and indented.
         (format!("[aws]\n\n{marker}  {}", line_with_key().replacen(" = ", "  =  ", 1)), 0),
     ] {
         repo.stage("a.ini", &text);
@@ -286,9 +286,9 @@ fn a_suppression_that_an_earlier_commit_adds_does_not_count_in_gate_mode() {
     let report = repo.review_json(&["commit", &range, "--gate", "--no-save"], 1);
     assert_eq!(rules_of(&report), [("aws-access-key-id".to_owned(), 2)]);
     assert_eq!(report["findings"][0]["commit"], second.as_str());
-    // At one's own desk it is one's own word.
+    // In a local review, the developer's own suppression counts.
     assert!(suppressed(&repo.review_json(&["commit", &range, "--no-gate", "--no-save"], 0)));
-    // Gone from the net change, the key is still in the history.
+    // The key is gone from the net change, but still in the history.
     repo.git(&["rm", "-q", "a.ini"]);
     repo.commit("gone");
     let branch = ["branch", "--base", &base, "--no-save"];
@@ -339,7 +339,7 @@ fn dif_15_hidden_text_blocks_and_is_shown() {
     }
 }
 
-/// What the catalogue says of a rule, as far as a text can be made from it that gives the rule much to do.
+/// A rule of the catalogue, with the fields that are needed to generate a costly text for it.
 #[derive(serde::Deserialize)]
 struct Written {
     id: String,
@@ -363,7 +363,7 @@ fn any_path() -> String {
     "deploy.conf".to_owned()
 }
 
-/// Reads the rules as they are written.
+/// Reads the rules from their files.
 fn catalogue() -> Vec<Written> {
     #[derive(serde::Deserialize)]
     struct File {
@@ -377,12 +377,13 @@ fn catalogue() -> Vec<Written> {
 }
 
 impl Written {
-    /// Returns the path and text of a sample that matches.
+    /// Returns the path and text of a matching sample.
     fn example(&self) -> (&str, &str) {
         self.sample.iter().find(|s| s.matches).map_or(("a.py", ""), |s| (&s.path, &s.text))
     }
 
-    /// Names what rules have in common that may look at one file: its kind, or, for some, its whole path.
+    /// Returns a key that is equal for rules that may scan the same file: its extension, or for some rules the whole
+    /// path.
     fn home(&self) -> String {
         let (path, _) = self.example();
         let kind = path.rsplit_once('.').map_or(path, |(_, kind)| kind);
@@ -390,8 +391,8 @@ impl Written {
     }
 }
 
-/// Makes a file that some rules look at: samples that match, then one line of `size` bytes, full of the rules'
-/// literals and of the samples.
+/// Creates a file for some rules: matching samples, then one line of `size` bytes, full of the rules' literals and of
+/// the samples.
 fn bomb(rules: &[&Written], size: usize) -> FileChange {
     let mut unit = "a".repeat(64);
     let mut head = String::new();
@@ -406,19 +407,18 @@ fn bomb(rules: &[&Written], size: usize) -> FileChange {
     code::added(RepoPath::from(rules[0].example().0), [head.as_bytes(), &line].concat())
 }
 
-/// Nanoseconds of processor time that this thread has had; where the system does not tell, time on the clock.
+/// Returns the nanoseconds of processor time of this thread; the elapsed time on systems that do not report it.
 fn thread_time(since: std::time::Instant) -> u64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let spent = told.and_then(|t| t.split_whitespace().next()?.parse().ok());
     spent.unwrap_or_else(|| since.elapsed().as_nanos() as u64)
 }
 
-/// Twice the text may take three and a half times as long, for what the machine does besides, but not four times,
-/// as it would if the work grew with the square. Processor time, so that other tests do not count. Eight rules
-/// share a line.
+/// Twice the text may take three and a half times as long, because the machine is busy, but not four times, as with
+/// quadratic work. Measured in processor time, so that other tests do not count. Eight rules share a line.
 #[test]
 fn dif_16_every_rule_reads_a_line_made_against_it_in_linear_time() {
-    // Without optimization, more would take a minute; this is more than what a line is looked at in.
+    // Without optimization, more would take a minute; this is still more than the scanned part of a line.
     const SIZE: usize = if cfg!(debug_assertions) { 40_000 } else { 500_000 };
     const TOGETHER: usize = 8;
     const FLOOR: u64 = 20_000_000;
@@ -440,10 +440,10 @@ fn dif_16_every_rule_reads_a_line_made_against_it_in_linear_time() {
         };
         while let Some(group) = groups.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
             let (one, two) = (bomb(group, SIZE), bomb(group, 2 * SIZE));
-            // Expressions are compiled when they are needed first.
+            // Expressions are compiled on first use.
             time(&bomb(group, 2_000));
             let slow = |once: u64, twice: u64| twice * 2 > once.max(FLOOR) * 7;
-            // What looks slow may have been unlucky: then it is measured again.
+            // A slow measurement may be an outlier, so it is repeated.
             let mut measured = Vec::new();
             while measured.last().is_none_or(|(a, b)| slow(*a, *b)) {
                 let ids = || group.iter().map(|r| &*r.id).collect::<Vec<_>>();
@@ -458,7 +458,7 @@ fn dif_16_every_rule_reads_a_line_made_against_it_in_linear_time() {
     });
 }
 
-/// The bound is generous, because the tests run without optimization on a busy machine; what is not linear takes
+/// The bound is generous, because the tests run without optimization on a busy machine; superlinear work takes
 /// minutes.
 #[test]
 fn dif_16_lines_of_a_million_bytes_are_read_to_their_end() {
@@ -472,7 +472,7 @@ fn dif_16_lines_of_a_million_bytes_are_read_to_their_end() {
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
-/// Bytes of which git makes a binary, the same at every run.
+/// Returns bytes that git treats as binary; deterministic.
 fn junk(n: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {

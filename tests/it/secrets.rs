@@ -1,11 +1,11 @@
-//! Exposed secrets: what blocks, what does not, and that no report repeats one.
+//! Tests of exposed secrets: which ones block, which ones do not, and that no report repeats one.
 //!
-//! Every key is put together here from random parts, so that none stands in the sources.
+//! All keys are assembled here from random parts, so that the sources contain none.
 
 use crate::support::{Repo, files_below};
 use base64::Engine as _;
 
-/// Made-up text: the same for the same seed, over the alphabet given.
+/// Generates text over an alphabet, deterministic for a seed.
 fn text(seed: u64, alphabet: &str, length: usize) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -24,7 +24,7 @@ fn aws_key() -> String {
     format!("AKIAY{}", text(3, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 15))
 }
 
-/// A token with the checksum that GitHub gives: CRC-32 in six base-62 digits.
+/// Returns a token with GitHub's checksum: CRC-32 in six base-62 digits.
 fn github_token() -> String {
     let body = text(5, ALNUM, 30);
     let mut sum = crc32fast::hash(body.as_bytes()) as usize;
@@ -53,7 +53,7 @@ fn password() -> String {
     format!("k{}7", text(13, "abcdefghkmnpqrstuvwxyzABCDEFGHKMNPQRSTUVWXYZ23456789", 14))
 }
 
-/// Reviews one added file and returns the rules that spoke up.
+/// Reviews one added file and returns the rules with findings.
 #[track_caller]
 fn rules_on(path: &str, content: &str, code: i32) -> Vec<String> {
     let repo = Repo::new();
@@ -181,13 +181,13 @@ fn sec_08_no_report_repeats_a_secret() {
     for format in ["human", "json", "sarif"] {
         let run = repo.review(&["staged", "--offline", "--format", format], 1);
         for secret in &secrets {
-            // The first characters may stay: they tell the kind.
+            // The first characters may stay: they identify the kind.
             let tail = &secret[8..];
             assert!(!run.stdout.contains(tail), "{format} shows {secret}\n{}", run.stdout);
             assert!(!run.stderr.contains(tail), "stderr of {format} shows {secret}\n{}", run.stderr);
         }
     }
-    // A report names a file so that it can be found; what is kept does not.
+    // A report names the file so that a user can find it; stored files do not.
     secrets.push(format!("AKIAZ{named}"));
     let stored = files_below(&repo.path().join(".reviews"));
     assert!(!stored.is_empty());
@@ -232,7 +232,7 @@ fn sec_08_what_a_follow_up_would_repeat_is_not_stored_with_a_key_in_it() {
     repo.stage("seed.txt", "seed\n").commit("seed");
     repo.stage("a.py", "x = 1\n");
     let key = aws_key();
-    // A pattern that matches nothing is refused before anything is stored.
+    // The pattern also matches a file, because one without a match would be rejected earlier.
     let glob = format!("{{{key}*,a.py}}");
     let run = repo.review(&["staged", "--files", &glob, "--files", "a.py"], 2);
     assert!(run.stderr.contains("a pattern of files") && run.stderr.contains("secret"), "{}", run.stderr);
@@ -245,7 +245,7 @@ fn sec_08_what_a_follow_up_would_repeat_is_not_stored_with_a_key_in_it() {
         assert!(!stored.contains(&key[8..]), "{} holds {key}", file.display());
     }
     repo.review(&["staged", "--no-save", "--files", &glob, "--files", "a.py"], 0);
-    // The name of what is checked out is nobody's wish.
+    // The name of the checked-out branch is not an argument of the user.
     repo.git(&["checkout", "-q", "-b", &format!("work-{key}")]);
     repo.review(&["staged"], 0);
     for file in files_below(&repo.path().join(".reviews")) {

@@ -1,5 +1,5 @@
 #![cfg(unix)]
-//! The store of reviews, called as a library: rows STO-01 to STO-15, and what the hash chains promise.
+//! Tests of the store of reviews as a library: rows STO-01 to STO-15, and the guarantees of the hash chains.
 
 mod broken;
 mod chain;

@@ -17,19 +17,19 @@ pub struct Run {
     pub stderr: String,
 }
 
-/// A run of the binary that is being put together.
+/// The settings of a run of the binary.
 pub struct Reviewer {
     command: Command,
     stdin: Option<Vec<u8>>,
 }
 
 impl Repo {
-    /// Makes an empty repository on branch `main`.
+    /// Creates an empty repository on branch `main`.
     pub fn new() -> Self {
         Self::init(&[])
     }
 
-    /// Makes an empty repository with further `git init` arguments, such as `--object-format=sha256`.
+    /// Creates an empty repository with further `git init` arguments, such as `--object-format=sha256`.
     pub fn init(args: &[&str]) -> Self {
         let repo = Self { dir: TempDir::new().unwrap(), clock: 0.into() };
         std::fs::create_dir(repo.home()).unwrap();
@@ -43,12 +43,12 @@ impl Repo {
         self.dir.path().join("repo")
     }
 
-    /// Returns a folder beside the worktree that nothing else uses.
+    /// Returns an unused folder next to the worktree.
     pub fn outside(&self) -> PathBuf {
         self.dir.path().join("outside")
     }
 
-    /// Returns the home folder that both git and the binary see.
+    /// Returns the home folder of both git and the binary.
     pub fn home(&self) -> PathBuf {
         self.dir.path().join("home")
     }
@@ -68,13 +68,13 @@ impl Repo {
         self
     }
 
-    /// Commits what is staged and returns the commit's id. No hook runs.
+    /// Commits the staged files and returns the commit ID. No hook runs.
     pub fn commit(&self, message: &str) -> String {
         self.git(&["commit", "-q", "--no-verify", "--allow-empty", "-m", message]);
         self.git(&["rev-parse", "HEAD"]).trim().to_owned()
     }
 
-    /// Makes a git command with a fixed identity and a clock that moves a second a call.
+    /// Creates a git command with a fixed identity and a clock that advances by a second with each call.
     pub fn git_command(&self) -> Command {
         self.clock.set(self.clock.get() + 1);
         let date = format!("{} +0000", 1_700_000_000 + self.clock.get());
@@ -98,12 +98,12 @@ impl Repo {
         String::from_utf8_lossy(&out.stdout).into_owned()
     }
 
-    /// Runs git and returns how it ended, whatever that is.
+    /// Runs git and returns its result, also on failure.
     pub fn try_git(&self, args: &[&str]) -> Output {
         self.git_command().args(args).output().unwrap()
     }
 
-    /// Starts a run of the binary in the top of the worktree.
+    /// Prepares a run of the binary in the top of the worktree.
     pub fn reviewer(&self, args: &[&str]) -> Reviewer {
         reviewer(&self.path(), &self.home(), args)
     }
@@ -139,7 +139,7 @@ pub fn files_below(dir: &Path) -> Vec<PathBuf> {
     out
 }
 
-/// Starts a run of the binary in any folder.
+/// Prepares a run of the binary in any folder.
 pub fn reviewer(dir: &Path, home: &Path, args: &[&str]) -> Reviewer {
     let mut command = Command::new(binary());
     scrub(&mut command, home);
@@ -152,7 +152,7 @@ pub fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_claude-reviewer")
 }
 
-/// Takes every inherited variable away but `PATH`, and sets a home.
+/// Removes every inherited variable except `PATH`, and sets a home.
 fn scrub(c: &mut Command, home: &Path) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     c.env_clear().env("PATH", path).env("HOME", home).env("LC_ALL", "C").env("GIT_CONFIG_NOSYSTEM", "1");
@@ -174,12 +174,12 @@ impl Reviewer {
         self
     }
 
-    /// Returns the program with its arguments, to be started in another way.
+    /// Returns the command, to be started in another way.
     pub fn command(self) -> Command {
         self.command
     }
 
-    /// Runs and expects an exit code; shows both streams when it is another.
+    /// Runs and expects an exit code; prints both streams if it differs.
     #[track_caller]
     pub fn run(self, code: i32) -> Run {
         let run = self.run_any();
@@ -187,7 +187,7 @@ impl Reviewer {
         run
     }
 
-    /// Runs and returns the end, whatever it is.
+    /// Runs and returns the result, with any exit code.
     pub fn run_any(mut self) -> Run {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
@@ -196,7 +196,7 @@ impl Reviewer {
             let mut pipe = child.stdin.take().unwrap();
             std::thread::spawn(move || {
                 use std::io::Write as _;
-                // The binary may rightly stop reading early.
+                // The binary may stop reading early.
                 let _ = pipe.write_all(&bytes);
             })
         });
@@ -212,17 +212,17 @@ impl Reviewer {
     }
 }
 
-/// Returns a line that holds a made-up AWS access key id. Put together here, so that no key stands in the sources.
+/// Returns a line with a made-up AWS access key ID, assembled here so that the sources contain no key.
 pub fn line_with_key() -> String {
     format!("aws_access_key_id = {}{}\n", "AKIA", "Q3EGRNDLK5V2TW7A")
 }
 
-/// Returns a line that differs from [`line_with_key`] in nothing but the key.
+/// Returns a line that differs from [`line_with_key`] only in the key.
 pub fn line_with_another_key() -> String {
     format!("aws_access_key_id = {}{}\n", "AKIA", "V5TGWQ2LNB7RKX3D")
 }
 
-/// Makes a named pipe.
+/// Creates a named pipe.
 pub fn mkfifo(path: impl AsRef<std::path::Path>) {
     assert!(Command::new("mkfifo").arg(path.as_ref()).status().unwrap().success());
 }

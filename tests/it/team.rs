@@ -1,15 +1,15 @@
-//! Commands for team rules: `rules new`, and `list`, `explain` and `test` with rules of the repository.
+//! Tests of commands for team rules: `rules new`, and `list`, `explain` and `test` with rules of the repository.
 
 use crate::support::Repo;
 use serde_json::Value;
 
 const RULES: &str = ".claude-reviewer/rules";
 
-/// A rule without its message, with an unknown key, and one without an ID.
+/// A rule without its message, one with an unknown key, and one without an ID.
 const BROKEN: &str = "[[rule]]\nid = \"no-sleep\"\ntitle = \"t\"\ncategory = \"bug\"\nseverity = \"minor\"\n\
     plaec = \"code\"\nliterals = [\"sleep\"]\npattern = \"sleep\"\n\n[[rule]]\ntitle = \"t\"\nmessage = \"m\"\n";
 
-/// A repository whose rules folder has the template of `rules new`.
+/// Creates a repository whose rules folder has the template of `rules new`.
 fn with_template() -> Repo {
     let repo = Repo::new();
     let run = repo.reviewer(&["rules", "new", "no-retired-calls"]).run(0);
@@ -39,7 +39,7 @@ fn a_rule_file_is_still_checked_by_built_in_rules() {
     repo.stage(&file, format!("{text}# {}", key));
     let report = repo.review_json(&["staged", "--no-save"], 1);
     assert_eq!(report["findings"][0]["file"], file.as_str());
-    // A file elsewhere that looks like a rule file is checked by all rules.
+    // A file elsewhere in the form of a rule file is scanned by all rules.
     repo.git(&["reset", "-q"]);
     repo.stage("other/no-retired-calls.py", "x = retired_call(1)\n");
     let report = repo.review_json(&["staged", "--no-save"], 0);
@@ -123,7 +123,7 @@ fn team_rules_are_listed_and_explained_with_their_place() {
     }
     let run = repo.reviewer(&["rules", "explain", "no-retired-call"]).run(2);
     assert!(run.stderr.contains("did you mean \"no-retired-calls\"?"), "{}", run.stderr);
-    // The policy's severity counts.
+    // The policy's severity applies.
     repo.write(".claude-reviewer.toml", "version = 1\n[rules.severity]\nno-retired-calls = \"major\"\n");
     let text = repo.reviewer(&["rules", "explain", "no-retired-calls"]).run(0).stdout;
     assert!(text.starts_with("no-retired-calls (major, "), "{text}");

@@ -1,4 +1,4 @@
-//! What the program prints to a person at a terminal, and what diagnostic events it prints on request.
+//! Tests of the output on a terminal, and of the diagnostic events that are printed on request.
 
 use crate::loopback::{Server, finding};
 use crate::support::{Repo, Reviewer, line_with_key};
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 const BAD: &str = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> topic\n";
 
-/// Runs the program with a pseudo-terminal as all three streams. Returns the exit code and all that it printed, with
-/// plain line ends.
+/// Runs the program with a pseudo-terminal as all three streams. Returns the exit code and all output, with plain
+/// line ends.
 fn on_terminal(reviewer: Reviewer) -> (i32, String) {
     typed(reviewer, "")
 }
 
-/// Runs the program on a pseudo-terminal where somebody types these lines.
+/// Runs the program on a pseudo-terminal with these lines as input.
 pub fn typed(reviewer: Reviewer, input: &str) -> (i32, String) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -26,13 +26,13 @@ pub fn typed(reviewer: Reviewer, input: &str) -> (i32, String) {
     let mut command = reviewer.command();
     command.env("TERM", "xterm-256color").env_remove("CI").stdin(open()).stdout(open()).stderr(open());
     let mut child = command.spawn().unwrap();
-    // The command holds copies of the terminal: the read below ends when the last one is closed.
+    // The command has copies of the terminal: the read below ends when the last one is closed.
     drop(command);
     let mut printed = Vec::new();
     let mut buffer = [0; 4096];
     let mut screen = File::from(controller);
     screen.write_all(input.as_bytes()).unwrap();
-    // Linux reports EIO once the program has closed its side.
+    // Linux reports EIO after the program has closed its side.
     while let Ok(n @ 1..) = screen.read(&mut buffer) {
         printed.extend_from_slice(&buffer[..n]);
     }
@@ -71,7 +71,7 @@ fn quiet_prints_nothing_where_the_exit_code_is_0() {
     assert!(code == 1 && text.contains("merge.txt"), "{text}");
     let run = repo.review(&["staged", "-q", "--exit-zero"], 0);
     assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", ""));
-    // A program that asked for a document gets it.
+    // A program that requests a document gets it.
     let report = repo.review_json(&["staged", "-q", "--exit-zero"], 0);
     assert_eq!(report["verdict"], "block");
 }
@@ -100,7 +100,7 @@ fn events_show_phases_and_skipped_files_on_request() {
     }
     assert!(!run.stderr.contains(['\u{1b}', '\u{7}']), "{:?}", run.stderr);
     assert!(!run.stderr.contains(line_with_key().trim_end()), "{}", run.stderr);
-    // Events never mix with the report.
+    // Events never appear in the report.
     assert_eq!(run.stdout.lines().filter(|l| l.contains("DEBUG")).count(), 0, "{}", run.stdout);
 }
 
@@ -136,7 +136,7 @@ fn findings_are_shown_before_every_question_is_answered() {
     assert!(at("merge.txt:2: ") < report, "{text}");
     assert!(at("src/a.py:2: major Wrong result (openai, unconfirmed)") < report, "{text}");
     assert_eq!(text.matches("unconfirmed").count(), 1, "{text}");
-    // Another program than a terminal gets the report alone.
+    // Without a terminal, only the report is printed.
     let run = repo.review(&["staged", "--no-cache"], 1);
     assert!(!format!("{}{}", run.stdout, run.stderr).contains("unconfirmed"));
 }

@@ -1,4 +1,4 @@
-//! What a model can look at: exactly the tree under review, without secrets, within bounds, and on record.
+//! Tests of the tools of a model: exactly the reviewed tree, without secrets, within limits, and recorded.
 
 use crate::support::{Repo, line_with_key};
 use claude_reviewer::ai::tools::{Caps, SPECS, Session};
@@ -25,14 +25,14 @@ fn head(repo: &git::Repo) -> State {
     repo.state_of(repo.head().unwrap().unwrap()).unwrap()
 }
 
-/// Looks at a state with the tools.
+/// Opens the tools on a state.
 fn look<T>(repo: &Repo, state: fn(&git::Repo) -> State, then: impl FnOnce(&Tree<'_>) -> T) -> T {
     let (opened, rules) = (open(repo), rules());
     let tree = Tree::new(&opened, state(&opened), &rules);
     then(&tree)
 }
 
-/// Calls one tool in a session of its own.
+/// Calls one tool in a separate session.
 fn call(tree: &Tree<'_>, name: &str, arguments: &Value) -> String {
     Session::new(tree).call(name, arguments)
 }
@@ -74,7 +74,7 @@ fn sec_01_no_tool_shows_a_secret() {
             }
             let shown = call(tree, "search", &json!({"pattern": "aws_access", "glob": ""}));
             assert!(shown.contains("aws_access_key_id = <secret:"), "{shown}");
-            // Not even whether a guess is right.
+            // The tools do not even confirm a guess.
             let guess = call(tree, "search", &json!({"pattern": format!("{}.*", &key[..7]), "glob": ""}));
             let wrong = call(tree, "search", &json!({"pattern": "AKIAZZZ.*", "glob": ""}));
             assert_eq!(guess, wrong);
@@ -143,7 +143,7 @@ fn history_follows_lines_through_commits_merges_and_the_worktree() {
         assert_eq!(past(tree, "src/a.txt", 1, 20).len(), 7);
         assert!(past(tree, "src/a.txt", 21, 22).is_empty(), "beyond the end");
     });
-    // Two lines on top, one of them staged: the numbers are those of the state that is reviewed.
+    // Two lines on top, one of them staged: the numbers are those of the reviewed state.
     repo.stage("src/a.txt", format!("top\n{}", lines(&[(5, "five"), (15, "fifteen")])));
     repo.write("src/a.txt", format!("top\nmore\n{}", lines(&[(5, "five"), (15, "fifteen")])));
     for (state, five) in [(STATES[1], 6), (STATES[2], 7)] {
@@ -181,7 +181,7 @@ fn sec_06_no_link_is_followed() {
     std::os::unix::fs::symlink(repo.outside().join("credentials"), repo.path().join("link")).unwrap();
     repo.git(&["add", "link"]);
     repo.commit("seed");
-    // What git tracks as a file and a folder now leads out.
+    // Tracked files and a folder that were replaced by links out of the tree.
     for name in ["a.txt", "dir/b.txt", "c.txt"] {
         std::fs::remove_file(repo.path().join(name)).unwrap();
     }
@@ -189,7 +189,7 @@ fn sec_06_no_link_is_followed() {
     std::os::unix::fs::symlink(repo.outside().join("credentials"), repo.path().join("a.txt")).unwrap();
     std::fs::write(repo.outside().join("b.txt"), "treasure\n").unwrap();
     std::os::unix::fs::symlink(repo.outside(), repo.path().join("dir")).unwrap();
-    // And a pipe that nobody writes to.
+    // And a pipe without a writer.
     crate::support::mkfifo(repo.path().join("c.txt"));
     for state in STATES {
         look(&repo, state, |tree| {
@@ -278,7 +278,7 @@ fn a_tree_is_named_by_its_content() {
     let written = ids();
     assert_eq!(before[..2], written[..2]);
     assert_ne!(before[2], written[2]);
-    // As long as before, in the same second.
+    // The same length, in the same second.
     repo.write("a.txt", "six\n");
     assert_ne!(written[2], ids()[2]);
     repo.git(&["add", "a.txt"]);
@@ -381,7 +381,7 @@ fn a_call_that_makes_no_sense_is_answered_with_what_to_do() {
             let said = call(tree, name, &arguments);
             assert!(said.contains(answer), "{name} {arguments}: {said}");
         }
-        // Close enough is understood.
+        // Similar arguments are accepted.
         for arguments in [
             json!({"path": "src/parser.rs", "first": 1, "last": 1}),
             json!({"path": "./src/parser.rs", "first": "1", "last": null}),
@@ -401,7 +401,7 @@ fn a_pattern_that_is_no_expression_is_searched_as_it_stands() {
     look(&repo, head, |tree| {
         let said = call(tree, "search", &json!({"pattern": "f(x[", "glob": ""}));
         assert!(said.contains("searched as plain text") && said.contains("\n1: int a = f(x["), "{said}");
-        // No pattern is slow, and none is too much: expressions are linear and bounded.
+        // No pattern is slow or too large: expressions are linear and bounded.
         for pattern in ["(x+x+)+y", "(?:a{1000}){1000}", "(?=b)int"] {
             let said = call(tree, "search", &json!({"pattern": pattern, "glob": ""}));
             assert!(said.contains("no line matches"), "{pattern}: {said}");
@@ -424,7 +424,7 @@ fn inj_07_what_hides_is_shown() {
         assert_eq!(said, "a.txt, lines 1 to 2 of 2:\n1: plain \\u{202e}x\\u{200b} \\u{1b}[2J end\n2: next");
         let said = call(tree, "search", &json!({"pattern": r"\\u\{202e\}", "glob": ""}));
         assert!(said.contains("a.txt:\n1: plain"), "{said}");
-        // And is found by the name that was shown.
+        // It is found by its shown name.
         let said = call(tree, "list_files", &json!({"glob": ""}));
         assert!(said.contains("n\\u{202e}ame.txt"), "{said}");
         let said = call(tree, "read_lines", &json!({"path": "n\\u{202e}ame.txt", "first": 1, "last": 2}));
@@ -483,7 +483,7 @@ fn the_schema_of_each_tool_is_strict() {
     }
 }
 
-/// A repository with a function that two others call, one of them in another file.
+/// Creates a repository with a function that two others call, one of them in another file.
 fn called() -> Repo {
     let repo = Repo::new();
     repo.stage("lib/store.py", "class Store:\n    def load(self, path):\n        return open(path)\n\n\ndef reload(store):\n    # load it again\n    return store.load('b')\n");

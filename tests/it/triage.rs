@@ -1,4 +1,4 @@
-//! Triage and the menu on a real pseudo-terminal: decisions, signals, sizes, editors and hostile text.
+//! Tests of triage and the menu on a real pseudo-terminal: decisions, signals, sizes, editors and hostile text.
 
 mod pty;
 
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 const UNSAFE: &str =
     "import yaml\n\n\ndef load(path):\n    return yaml.unsafe_load(open(path))\n\n\nprint(eval(input()))\n";
 
-/// A repository with a stored review that has two findings in one file.
+/// Creates a repository with a stored review that has two findings in one file.
 fn reviewed() -> Repo {
     let repo = Repo::new();
     repo.stage("README", "demo\n").commit("seed");
@@ -38,17 +38,17 @@ fn dsp_06_each_decision_is_stored_before_the_next_key() {
     let mut pty = open(&repo);
     pty.send("a").until("accepted F1");
     pty.send("rnot reachable\r").until("rejected F2");
-    // Nothing can be done on the way out.
+    // The program cannot clean up.
     pty.signal(Signal::KILL);
     assert_eq!(pty.end(), How::Signal(Signal::KILL.as_raw()));
     assert_eq!(statuses(&repo), ["accepted", "rejected"]);
-    // The next start continues from there.
+    // The next start continues from that state.
     let mut pty = open(&repo);
     pty.until("1 accepted").until("1 rejected").send("q");
     assert_eq!(pty.end(), How::Exit(0));
 }
 
-/// What a person or the system does to the program.
+/// An action of the user or of the system on the program.
 type Action = Box<dyn Fn(&mut Pty)>;
 
 #[test]
@@ -156,7 +156,7 @@ fn dsp_06_hostile_text_is_shown_and_not_obeyed() {
     repo.stage(name, line.repeat(3));
     repo.review(&["staged", "-q"], 1);
     for size in [(60, 18), (80, 24), (200, 50)] {
-        // The screen of the tests stops at every sequence that is not for drawing.
+        // The test screen fails on every sequence that is not for drawing.
         let mut pty = Pty::start(repo.reviewer(&["triage"]), size);
         pty.until("1 Findings").until("\\x1b[2J").send("2").send("3").send("z").until("Details F").send("z");
         pty.send("f").until("Filter").send("\u{1b}").until_gone("Filter");
@@ -304,7 +304,7 @@ fn a_replacement_is_applied() {
     assert!(text.contains("yaml.safe_load"), "{text}");
 }
 
-/// Makes an editor that records its arguments and ends with a code. Returns its path.
+/// Creates an editor that records its arguments and ends with a code. Returns its path.
 fn editor(repo: &Repo, code: i32) -> String {
     let folder = repo.outside();
     std::fs::create_dir_all(&folder).unwrap();
@@ -362,7 +362,7 @@ fn the_menu_leads_from_a_change_to_its_triage() {
     pty.until("▶ 1 Review staged changes").until("$ claude-reviewer review staged").send("\r");
     pty.until("press Enter to go on").send("\r").until("▶ 1 Triage 2 pending findings").send("\r");
     pty.until("1 Findings 2").send("a").until("accepted F1").send("q");
-    // The accepted finding comes next.
+    // The accepted finding is next.
     pty.until("▶ 2 Fix 1 accepted finding").send("q");
     assert_eq!(pty.end(), How::Exit(0));
     assert!(!pty.is_raw() && !pty.is_alternate());
@@ -378,7 +378,7 @@ fn the_menu_works_without_a_repository_and_needs_a_terminal() {
     assert_eq!(pty.end(), How::Exit(0));
     let run = repo.reviewer(&[]).run(2);
     assert!(run.stderr.contains("Usage: ") && run.stdout.is_empty(), "{}{}", run.stdout, run.stderr);
-    // Every other mistake stays what it was.
+    // All other errors are unchanged.
     let mut pty = Pty::start(repo.reviewer(&["pr"]), (80, 24));
     assert_eq!(pty.end(), How::Exit(2));
     assert!(std::path::Path::new(binary()).exists());

@@ -1,4 +1,4 @@
-//! Verdicts state what was done, and no more: rows VER-01 to VER-03 of the behaviour contract.
+//! Tests that verdicts state what was done, and no more: rows VER-01 to VER-03 of the behaviour contract.
 
 mod runs;
 
@@ -14,7 +14,7 @@ use std::path::Path;
 const CARGO: &str = "echo 'test pool::closes ... FAILED'; \
     echo 'test result: FAILED. 41 passed; 1 failed; 0 ignored'; exit 101";
 
-/// A repository with a harmless staged change whose operator runs `command` as its tests.
+/// Creates a repository with a harmless staged change whose operator runs `command` as its tests.
 fn tested(command: &str, more: &str) -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "# Sample\n").commit("first");
@@ -91,13 +91,13 @@ fn ver_01_tests_that_cannot_start_are_incomplete() {
             assert!(why.contains("tests could not be started"), "{command}: {why}");
         }
     }
-    // Asked for, and there is no command.
+    // Requested, but there is no command.
     let repo = Repo::new();
     repo.stage("a.py", "x = 1\n");
     repo.write("../home/.config/claude-reviewer/config.toml", "[tests]\nrun = true\n");
     let why = repo.review_json(&["staged", "--no-save"], 3)["coverage"]["failed"].to_string();
     assert!(why.contains("no command is set"), "{why}");
-    // A person's variable for all projects is no demand of this one.
+    // A user's variable for all projects does not require tests in this one.
     let repo = Repo::new();
     repo.stage("a.py", "x = 1\n");
     repo.reviewer(&["review", "staged", "--no-save"]).env("AUTO_RUN_TESTS", "true").run(0);
@@ -114,7 +114,7 @@ fn ver_01_an_approval_after_failed_tests_takes_force() {
         let refused = approve(&[], 2);
         assert!(refused.contains("the project's tests failed in round 1"), "{refused}");
         assert!(refused.contains("--force"), "{refused}");
-        // A round that does not run them answers nothing.
+        // A round without tests resolves nothing.
         repo.write("../home/.config/claude-reviewer/config.toml", "");
         repo.review(&["--follow-up", "latest"], 0);
         approve(&[], 2);
@@ -168,7 +168,7 @@ fn ver_01_a_judge_fails_a_change_whose_tests_fail_and_its_page_names_them() {
     assert!(page.contains("closes"), "{page}");
 }
 
-/// A repository with `files` staged files, of which a model that answers at once sees `requests`.
+/// Creates a repository with `files` staged files, of which a model that answers at once gets `requests`.
 fn cut(server: &Server, files: usize, requests: usize) -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "# Sample\n").commit("first");
@@ -322,7 +322,7 @@ fn ver_03_a_change_of_ignored_and_binary_files_is_nothing_to_review() {
     let human = repo.reviewer(&["--color", "always", "review", "staged", "--no-save"]).run(0).stdout;
     assert!(human.contains("Nothing to review"), "{human}");
     assert!(!human.contains("\u{1b}[1m\u{1b}[32m") && !human.contains("\u{1b}[32m"), "green: {human:?}");
-    // Each alone, too.
+    // Also each on its own.
     repo.git(&["rm", "-q", "--cached", "logo.png"]);
     assert_eq!(repo.review_json(&["staged", "--no-save"], 0)["outcome"], "nothing_to_review");
 }

@@ -1,8 +1,7 @@
-//! The properties, as functions over bytes: a fuzz target of `fuzz/` and a test call the same function.
+//! The properties, as functions over bytes: a fuzz target in `fuzz/` and a test call the same function.
 //!
-//! Each returns `Err` with one sentence where the property does not hold; a panic of the code under test
-//! is a failure too. This file uses the library and nothing else of the tests, so that the fuzz package can
-//! include it.
+//! Each returns `Err` with a sentence if the property is violated; a panic of the code under test is a failure too.
+//! This file uses only the library and no other test code, so that the fuzz package can include it.
 
 use claude_reviewer::ai::ask::Nonce;
 use claude_reviewer::ai::reply;
@@ -20,10 +19,10 @@ use claude_reviewer::stop::Stop;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// A property: `Err` says what does not hold.
+/// A property: `Err` describes the violation.
 pub type Property = fn(&[u8]) -> Result<(), String>;
 
-/// Every property, by the name of its fuzz target.
+/// All properties, by the name of the fuzz target.
 pub const PROPERTIES: &[(&str, Property)] = &[
     ("patch", patch_text),
     ("policy", policy_file),
@@ -36,7 +35,7 @@ pub const PROPERTIES: &[(&str, Property)] = &[
 /// The nonce that [`model_reply`] expects, 32 hexadecimal digits.
 pub const NONCE: &str = "000102030405060708090a0b0c0d0e0f";
 
-/// The events of GitHub that [`github_event`] chooses from by the first byte of its input.
+/// The GitHub events that the first byte of the input of [`github_event`] selects.
 pub const EVENTS: &[&str] = &[
     "pull_request",
     "pull_request_target",
@@ -57,8 +56,8 @@ macro_rules! ensure {
     };
 }
 
-/// A patch is rejected with the number of a line of it, or each line of its hunks is in the result and the
-/// result reads the same after it was written out.
+/// A patch is rejected with the number of one of its lines, or each line of its hunks is in the result, and the
+/// written result parses to the same.
 pub fn patch_text(data: &[u8]) -> Result<(), String> {
     let changes = match patch::parse(data) {
         Ok(changes) => changes,
@@ -66,7 +65,7 @@ pub fn patch_text(data: &[u8]) -> Result<(), String> {
             ensure!(e.kind == Kind::Usage, "a malformed patch is not a usage error: {}", e.message);
             let named = e.message.strip_prefix("line ").and_then(|rest| rest.split(' ').next());
             let line = named.map(|n| n.parse::<usize>().unwrap_or(0));
-            // UTF-16 has other line ends than its bytes show.
+            // UTF-16 has other line ends than its bytes suggest.
             let lines = data.len() + 1;
             ensure!(line.is_none_or(|n| (1..=lines).contains(&n)), "the error names no line: {}", e.message);
             return Ok(());
@@ -82,7 +81,7 @@ pub fn patch_text(data: &[u8]) -> Result<(), String> {
         let (promised, read) = (count_of_headers(data), count_of_changes(&changes));
         ensure!(promised == read, "the hunk headers promise {promised:?} lines, {read:?} were read");
     }
-    // A patch has no place for the mode of a submodule whose commits are abbreviated.
+    // A patch cannot represent the mode of a submodule with abbreviated commits.
     let is_named = |c: &FileChange| {
         let sides = [&c.entry.old, &c.entry.new];
         !matches!(c.body, Body::Submodule { .. }) || sides.into_iter().flatten().all(|s| s.id.is_some())
@@ -98,7 +97,7 @@ pub fn patch_text(data: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Sums what the hunk headers of a patch promise: removed and added lines, context included in both.
+/// Sums up the hunk headers of a patch: removed and added lines, both including context.
 fn count_of_headers(patch: &[u8]) -> (u64, u64) {
     let patch = patch.strip_prefix(b"\xef\xbb\xbf").unwrap_or(patch);
     let (mut sum, mut left) = ((0u64, 0u64), (0u64, 0u64));
@@ -119,7 +118,7 @@ fn count_of_headers(patch: &[u8]) -> (u64, u64) {
     sum
 }
 
-/// Reads the two counts of `@@ -1,2 +3,4 @@`; `None` for a line that is not exactly that.
+/// Parses the two counts of `@@ -1,2 +3,4 @@`; `None` for a line of any other form.
 fn header_counts(line: &[u8]) -> Option<(u64, u64)> {
     let at = line.windows(3).position(|w| w == b" @@")?;
     let (old, new) = std::str::from_utf8(line[..at].strip_prefix(b"@@ -")?).ok()?.split_once(" +")?;
@@ -133,7 +132,7 @@ fn header_counts(line: &[u8]) -> Option<(u64, u64)> {
     Some((count(old)?, count(new)?))
 }
 
-/// Counts the old and the new lines that the changes have in their hunks.
+/// Counts the old and the new lines in the hunks of the changes.
 fn count_of_changes(changes: &[FileChange]) -> (u64, u64) {
     let mut sum = (0, 0);
     for text in changes.iter().filter_map(FileChange::text) {
@@ -145,7 +144,7 @@ fn count_of_changes(changes: &[FileChange]) -> (u64, u64) {
     sum
 }
 
-/// Writes down what a patch says: names, modes, numbered lines.
+/// Returns the content of a patch as text: names, modes, numbered lines.
 fn outline(changes: &[FileChange]) -> String {
     let mut out = String::new();
     for change in changes {
@@ -168,8 +167,8 @@ fn outline(changes: &[FileChange]) -> String {
     out
 }
 
-/// A policy file is rejected with problems that name file and line, or its effective values can be written
-/// out and read again with the same result.
+/// A policy file is rejected with problems that name file and line, or its effective values can be written and parsed
+/// again with the same result.
 pub fn policy_file(data: &[u8]) -> Result<(), String> {
     const NAME: &str = "policy.toml";
     let file = |bytes: &[u8]| Project {
@@ -250,7 +249,7 @@ pub fn github_event(data: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks one end of a change: a full id that is not all zeros, or a name that git cannot take for an option.
+/// Checks one end of a change: a full ID that is not all zeros, or a name that git cannot mistake for an option.
 fn is_end(end: &End) -> Result<(), String> {
     match end {
         End::Id { id, under } => {
@@ -267,14 +266,14 @@ fn is_end(end: &End) -> Result<(), String> {
     Ok(())
 }
 
-/// A reply without the nonce is rejected, findings stay within their bound, and no beginning of a reply is
-/// accepted with fewer findings than the whole.
+/// A reply without the nonce is rejected, the number of findings is bounded, and no prefix of a reply is accepted
+/// with fewer findings than the whole.
 pub fn model_reply(data: &[u8]) -> Result<(), String> {
     let nonce = Nonce::new(std::array::from_fn(|i| i as u8));
     debug_assert_eq!(nonce.as_str(), NONCE);
     let text = String::from_utf8_lossy(data);
     let Ok(read) = reply::parse(&text, &nonce) else {
-        // The other readers of the same documents.
+        // The other parsers of the same documents.
         let _ = reply::rebuttal(&text, &nonce);
         return Ok(());
     };
@@ -282,7 +281,7 @@ pub fn model_reply(data: &[u8]) -> Result<(), String> {
     let other = reply::parse(&text, &Nonce::new([0xee; 16]));
     ensure!(other.is_err(), "accepted for another nonce");
     ensure!(read.findings.len() <= reply::MAX_FINDINGS, "{} findings", read.findings.len());
-    // Every cut of a short reply, some of a long one.
+    // Every prefix of a short reply, some of a long one.
     let step = text.len() / 400 + 1;
     for cut in (0..text.len()).step_by(step).filter(|cut| text.is_char_boundary(*cut)) {
         let Ok(part) = reply::parse(&text[..cut], &nonce) else { continue };
@@ -297,7 +296,7 @@ static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
     rules.with_suppressions(Suppressions { honour_added: true })
 });
 
-/// The calls that [`suppression_comment`] tries to excuse: path, how a comment starts, the line.
+/// The calls that [`suppression_comment`] tries to suppress: path, start of a comment, the line.
 const CALLS: &[(&str, &str, &str)] = &[
     ("a.py", "# ", "eval(input())"),
     ("src/a.c", "// ", "gets(name);"),
@@ -305,7 +304,7 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("src/main/java/A.java", "// ", "mapper.enableDefaultTyping();"),
 ];
 
-/// Text in a comment excuses nothing two lines away, and nothing of another rule on the next line.
+/// Text in a comment suppresses nothing two lines away, and no other rule on the next line.
 pub fn suppression_comment(data: &[u8]) -> Result<(), String> {
     let Some((first, text)) = data.split_first() else { return Ok(()) };
     let (path, comment, call) = CALLS[usize::from(*first) % CALLS.len()];
@@ -321,7 +320,7 @@ pub fn suppression_comment(data: &[u8]) -> Result<(), String> {
     let plain = scan(&[call.as_bytes(), b"\n"]);
     let rules: Vec<&str> = plain.iter().map(Finding::rule_id).collect();
     ensure!(!rules.is_empty(), "{call} is not found");
-    // Bytes that are not text may make the file unreadable, which the gate reports in another way.
+    // Bytes that are not text may make the file unreadable, which the gate reports differently.
     let text = String::from_utf8_lossy(&text).replace('\0', "");
     let far: [&[u8]; 5] = [comment.as_bytes(), text.as_bytes(), b"\n\n", call.as_bytes(), b"\n"];
     let near: [&[u8]; 5] = [comment.as_bytes(), text.as_bytes(), b"\n", call.as_bytes(), b"\n"];
@@ -343,7 +342,7 @@ pub fn suppression_comment(data: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Files that block by themselves: path, text. Templates are expanded.
+/// Files that block on their own: path, text. Templates are expanded.
 const BLOCKING: &[(&str, &str)] = &[
     ("a.py", "eval(input())"),
     ("src/a.c", "gets(name);"),
@@ -359,8 +358,8 @@ const BLOCKING: &[(&str, &str)] = &[
     ("a.lua", "token = \"${github-token:ghp}\""),
 ];
 
-/// Bytes before or after a line that blocks never make the review pass: the first byte chooses the file, the
-/// second where the rest goes.
+/// Bytes before or after a blocking line never make the review pass: the first byte selects the file, the second one
+/// the position of the rest.
 pub fn content_classification(data: &[u8]) -> Result<(), String> {
     let [choice, side, bytes @ ..] = data else { return Ok(()) };
     let (path, template) = BLOCKING[usize::from(*choice) % BLOCKING.len()];
@@ -382,13 +381,13 @@ pub fn content_classification(data: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns true for bytes that begin or end strings, comments and blocks somewhere, and for digits, letters and
-/// signs that could name a language (`#!`) or a directive.
+/// Returns true for bytes that begin or end strings, comments and blocks in some language, and for digits, letters
+/// and signs that could select a language (`#!`) or a directive.
 pub fn is_syntax(b: u8) -> bool {
     b.is_ascii_punctuation() || b == b'\n' || b == b'\r'
 }
 
-/// Reviews one file as the gate does, and returns how the program would end.
+/// Reviews one file like the gate, and returns the exit status.
 fn review_of(path: &str, content: &[u8]) -> Result<ExitStatus, String> {
     let dir = tempfile::TempDir::new().map_err(|e| format!("no folder: {e}"))?;
     let full = dir.path().join(path);

@@ -1,5 +1,5 @@
-//! Well-formed inputs of each property, and the words that their formats are made of: where a generator that
-//! only throws bytes never gets.
+//! Well-formed inputs of each property, and the tokens of their formats, which a generator of random bytes never
+//! reaches.
 
 use super::check::{EVENTS, NONCE};
 use super::random::{Random, mutate};
@@ -8,7 +8,7 @@ use claude_reviewer::diff::{
 };
 use serde_json::json;
 
-/// Makes one input of the property of that name.
+/// Generates an input of the property of that name.
 pub fn input(property: &str, random: &mut Random) -> Vec<u8> {
     let (mut data, tokens): (Vec<u8>, &[&[u8]]) = match property {
         "patch" => (patch(random), PATCH_TOKENS),
@@ -97,7 +97,7 @@ fn patch(random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// Lines that look like those of a patch, among others.
+/// Returns lines in the form of a patch, among others.
 fn text(random: &mut Random) -> Vec<u8> {
     const LINES: [&str; 12] = [
         "\n",
@@ -153,7 +153,7 @@ fn policy(random: &mut Random) -> Vec<u8> {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/policy");
     let name = random.pick(&["valid/everything.toml", "valid/everything.toml", "invalid/two-keys.toml"]);
     let whole = std::fs::read(dir.join(name)).unwrap();
-    // A part of the file, so that what one mutation breaks is not hidden behind another error.
+    // A part of the file, so that the effect of one mutation is not hidden behind another error.
     let mut parts: Vec<&[u8]> = whole.split_inclusive(|b| *b == b'\n').collect();
     let from = random.below(parts.len());
     let parts = parts.split_off(from);
@@ -240,7 +240,7 @@ fn reply(random: &mut Random) -> String {
     let mut document = json!({"nonce": NONCE, "summary": "a } ] ``` b", "findings": findings,
         "files_reviewed": ["src/a.rs"], "design_compliance": null, "missing_requirements": []});
     if random.one_in(4) {
-        // Models close with what matters least, or most.
+        // Models end with the least or the most important part.
         let list = document["findings"].take();
         document.as_object_mut().unwrap().shift_remove("findings");
         document["findings"] = list;
@@ -284,7 +284,7 @@ fn suppression(random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// Beginnings of well-known formats, which [`content`] and the metamorphic cases put before text.
+/// First bytes of well-known formats, which [`content`] and the metamorphic cases put before text.
 pub const MAGIC: &[(&str, &[u8])] = &[
     ("png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10\x08\x06"),
     ("pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"),

@@ -1,7 +1,7 @@
 //! Properties over generated inputs. `fuzz/` runs the same functions under libFuzzer.
 //!
-//! The inputs are the same in every run. `PROPERTY_CASES=N` sets how many there are of each property,
-//! `PROPERTY_SEED=N` makes others; a failure prints the seed and the smallest input found that fails.
+//! The inputs are the same in every run. `PROPERTY_CASES=N` sets their number for each property, `PROPERTY_SEED=N`
+//! selects others; a failure prints the seed and the smallest failing input that was found.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,12 +21,12 @@ mod random;
 use random::{Random, shrink};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Cases of each property where `PROPERTY_CASES` is not set.
+/// Cases of each property without `PROPERTY_CASES`.
 const CASES: usize = 500;
-/// Runs of a property to make a failing input smaller.
+/// Runs of a property to reduce a failing input, at most.
 const SHRINK_TRIES: usize = 4_000;
 
-/// Properties that do not hold yet, with the reason. Empty is the goal; nothing else keeps one from failing.
+/// Properties that are violated, with the reason. The goal is an empty list; all other properties are required.
 const KNOWN_GAPS: &[(&str, &str)] = &[];
 
 /// Reads a number from the environment.
@@ -38,7 +38,7 @@ fn seed() -> u64 {
     setting("PROPERTY_SEED", 1) as u64
 }
 
-/// Runs a property, a panic of the code under test included.
+/// Runs a property, and catches a panic of the code under test.
 fn outcome(property: check::Property, data: &[u8]) -> Result<(), String> {
     catch_unwind(AssertUnwindSafe(|| property(data))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

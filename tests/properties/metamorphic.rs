@@ -1,5 +1,5 @@
-//! Text around a line that blocks never makes the gate pass: samples of the rules, edited, each in a file of
-//! its own of a real repository, thousands a review.
+//! Text around a blocking line never makes the gate pass: edited samples of the rules, each in a separate file of a
+//! real repository, with thousands in a review.
 
 mod edit;
 mod lab;
@@ -19,16 +19,16 @@ use lab::{File, Lab};
 use seed::Seed;
 use std::collections::BTreeMap;
 
-/// Cases where `PROPERTY_CASES` is not set.
+/// Cases without `PROPERTY_CASES`.
 const CASES: usize = 400;
-/// Files of one repository. With renames less, since they are found by comparing each with each.
+/// Files of one repository. Fewer with renames, because these are found by comparing all pairs.
 const BATCH: usize = 500;
 const BATCH_OF_RENAMES: usize = 100;
-/// Failures that are made smaller and shown.
+/// Failures that are reduced and printed, at most.
 const SHOWN: usize = 60;
 
-/// Classes of edits that still hide some samples: name, what it is about, and why it is not required yet.
-/// Empty is the goal; nothing else keeps a class from being tested.
+/// Classes of edits that still hide some samples: name, subject, and why they are not required yet. The goal is an
+/// empty list; all other classes are tested.
 const KNOWN_GAPS: &[Gap] = &[
     Gap {
         covers: |case| case.seed.rule == "aws-secret-beside-key-id" && case.has(&["suppressed-decoys"]),
@@ -67,7 +67,7 @@ const KNOWN_GAPS: &[Gap] = &[
         why: "NUL bytes behind the magic number of a binary format in a file that is prose by its name",
     },
 ];
-/// The least bytes of a line that makes prose a text; see `src/diff/content.rs`.
+/// Minimum bytes of a line that makes prose a text; see `src/diff/content.rs`.
 const LINE_MIN: usize = 8;
 
 /// Returns true for the name of a binary format.
@@ -75,17 +75,17 @@ fn is_data_name(edit: &Edit) -> bool {
     matches!(edit, Edit::OddName("data.bin" | "picture.png" | "x.dat"))
 }
 
-/// Returns true for UTF-16 and UTF-32 with many malformed units, or with many for the length of the text.
+/// Returns true for UTF-16 and UTF-32 with many malformed units, also relative to the length of the text.
 fn is_torn(edit: &Edit, text: &str) -> bool {
     let Edit::Wide { surrogates, .. } = edit else { return false };
     *surrogates >= 40 || surrogates * 20 > text.chars().count()
 }
 
-/// The same for what leaves the machine.
+/// The same for redaction.
 const REDACTION_GAPS: &[Gap] = &[];
 
 impl Case {
-    /// Returns true if one of the edits is of one of these classes.
+    /// Returns true if one of the edits belongs to one of these classes.
     fn has(&self, classes: &[&str]) -> bool {
         self.edits.iter().any(|e| classes.contains(&e.class()))
     }
@@ -100,7 +100,7 @@ struct Gap {
 /// Findings of one rule in one file that a report lists; the verdict counts the others.
 const LISTED: usize = 1_000;
 
-/// The answer of the review to a case.
+/// The review's result for a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Found,
@@ -108,7 +108,7 @@ enum Outcome {
     Missed(String),
 }
 
-/// Reviews samples without edits and returns those that block, with the line of the finding.
+/// Reviews samples without edits and returns the blocking ones, with the line of the finding.
 fn seeds(salt: &str) -> Vec<Seed> {
     let mut seeds = seed::read(salt);
     let head: Vec<File> = seeds.iter().enumerate().map(|(i, s)| plain(&format!("k{i:05}"), s)).collect();
@@ -167,7 +167,7 @@ fn review(cases: &[Case]) -> Vec<Outcome> {
 
 fn outcome(case: &Case, findings: Option<&Vec<&Finding>>, incomplete: bool) -> Outcome {
     let findings = findings.into_iter().flatten();
-    // Of a file without lines, a finding may name no line. One finding stands for all NULs of a file, and decoys that
+    // In a file without lines, a finding may have no line. One finding represents all NULs of a file, and decoys that
     // are findings too may fill the list.
     let of_rule = findings.clone().filter(|f| f.rule_id() == case.seed.rule && blocks(f)).count();
     let any_line = case.edits.iter().any(|e| matches!(e, Edit::OddName(_)))
@@ -189,7 +189,7 @@ fn outcome(case: &Case, findings: Option<&Vec<&Finding>>, incomplete: bool) -> O
     Outcome::Missed(said.collect::<Vec<_>>().join("; "))
 }
 
-/// Reviews any cases: in batches by authority, those with renames apart.
+/// Reviews any cases: in batches by authority, and separately for cases with renames.
 fn review_all(cases: &[Case]) -> Vec<Outcome> {
     let mut outcomes = vec![Outcome::Found; cases.len()];
     let mut groups: BTreeMap<(bool, bool), Vec<usize>> = BTreeMap::new();
@@ -208,8 +208,7 @@ fn review_all(cases: &[Case]) -> Vec<Outcome> {
     outcomes
 }
 
-/// Returns, of each failing case, the one with the fewest of its edits that still fails, and what the review
-/// says of that.
+/// Returns, for each failing case, the one with the fewest edits that still fails, with the result of its review.
 fn smallest(failing: &[&Case]) -> Vec<(Case, Outcome)> {
     let subset = |case: &Case, bits: usize, folder: &str| {
         let edits = case.edits.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1);
@@ -271,7 +270,7 @@ fn hid_01_to_10_no_edit_around_a_blocking_line_lets_it_pass() {
     panic!("seed {seed}: {} of {count} cases pass\n{}", missed.len(), list.collect::<Vec<_>>().join("\n"));
 }
 
-/// How many cases there are for one that runs the program.
+/// Number of cases for each one that runs the program.
 const CASES_PER_RUN: usize = 40;
 
 #[test]
@@ -296,7 +295,7 @@ fn hid_01_to_10_the_program_never_exits_with_0() {
     println!("property program: {count} runs, seed {seed}, by exit code: {codes:?}");
 }
 
-/// Takes away how redaction shows what is not text.
+/// Removes the escapes that redaction uses for bytes that are not text.
 fn without_escapes(text: &str) -> String {
     text.replace("\\u{0}", "").replace("\\x00", "").replace("\\u{feff}", "")
 }

@@ -1,11 +1,11 @@
 //! A seeded generator of numbers, and of byte strings that are almost well-formed.
 
-/// A generator of the SplitMix64 family: the same numbers for the same seed.
+/// A generator of the SplitMix64 family, deterministic for a seed.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Returns the generator of one case: independent of how many numbers other cases took.
+    /// Returns the generator of one case, independent of the numbers that other cases used.
     pub fn of_case(seed: u64, case: usize) -> Self {
         let mut random = Self(seed ^ (case as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         random.next();
@@ -73,7 +73,7 @@ pub fn mutate(random: &mut Random, data: &mut Vec<u8>, tokens: &[&[u8]]) {
     }
 }
 
-/// Repeats, drops or moves a whole line; returns `None` where there is none.
+/// Repeats, removes or moves a whole line; returns `None` if there is none.
 fn swap_lines(random: &mut Random, data: &mut Vec<u8>) -> Option<()> {
     let mut lines: Vec<Vec<u8>> = data.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
     let from = random.below(lines.len());
@@ -88,8 +88,8 @@ fn swap_lines(random: &mut Random, data: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Returns the smallest byte string found that still fails: removes halves, quarters, … and single bytes, at
-/// most `tries` times.
+/// Returns the smallest failing byte string that was found: removes halves, quarters, … and single bytes, at most
+/// `tries` times.
 pub fn shrink(data: &[u8], mut tries: usize, fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut smallest = data.to_vec();
     let mut size = smallest.len().div_ceil(2);

@@ -1,21 +1,21 @@
-//! Asks a person on the terminal. A signal ends the question.
+//! Asks the user on the terminal. A signal ends the question.
 
 use crate::stop::Stop;
 use std::io::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often a question looks for a signal.
+/// Interval at which a question checks for a signal.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What is asked.
+/// The subject of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     Plan,
     Change,
 }
 
-/// What a person says.
+/// The user's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Yes,
@@ -48,11 +48,11 @@ impl Choice {
 /// Asks until there is an answer.
 pub(super) fn ask(choice: Choice, stop: &Stop) -> Answer {
     loop {
-        // Nobody can answer when stderr is gone; then the input ends, too.
+        // If standard error is closed, the input ends too.
         let _ = std::io::stderr().write_all(choice.text().as_bytes()).and_then(|()| std::io::stderr().flush());
         match line(stop) {
             None => {
-                // The cursor is behind the question.
+                // The cursor is after the question.
                 let _ = std::io::stderr().write_all(b"\n");
                 return Answer::Ended;
             }
@@ -65,13 +65,13 @@ pub(super) fn ask(choice: Choice, stop: &Stop) -> Answer {
     }
 }
 
-/// Reads a line; `None`: the input or the run ended. The thread that waits for it ends with the process.
+/// Reads a line; `None` if the input or the run ended. The reading thread ends with the process.
 fn line(stop: &Stop) -> Option<String> {
     let (tell, told) = channel();
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
-        // Nobody listens after a signal.
+        // After a signal, the receiver is dropped.
         let _ = tell.send(read.ok().filter(|n| *n > 0).map(|_| line));
     });
     loop {

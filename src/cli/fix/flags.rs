@@ -1,4 +1,4 @@
-//! The flags of `fix` that the command of a hint repeats, so that it works in the same situation.
+//! The flags of `fix` that a suggested command repeats, so that it works in the same setup.
 
 use super::super::Context;
 use super::Args;

@@ -1,4 +1,4 @@
-//! Stored reviews for people. Everything that comes from a file is foreign, and shown as it is.
+//! Stored reviews for people. All text from files is untrusted, and printed with control characters escaped.
 
 use crate::history::Checked;
 use crate::report::{Style, changes};
@@ -10,7 +10,7 @@ use crate::wire::{Outcome, Verdict};
 use anstyle::{AnsiColor, Effects};
 use jiff::Timestamp;
 
-/// The least room for who and what, before a review takes several lines of a list.
+/// Columns that the author and the label need, at least. With less room, a review takes several lines of the list.
 const ROOM: usize = 36;
 
 /// Returns `1 review`, `2 reviews`.
@@ -22,7 +22,7 @@ pub(super) fn plural(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
-/// Lists sessions: a table where there is room for one, else a few lines each.
+/// Lists sessions: as a table if the terminal is wide enough, else in a few lines each.
 pub(super) fn list(history: &History, style: &Style, now: Timestamp) -> String {
     let sessions = &history.sessions;
     if sessions.is_empty() {
@@ -41,7 +41,7 @@ pub(super) fn list(history: &History, style: &Style, now: Timestamp) -> String {
             verdict.to_owned(),
             counts(&s.summary),
             age(&s.timestamp, now),
-            // The name is enough here; a session shows all of it.
+            // The list shows only the name; the page of a session shows the address too.
             s.author.split(" <").next().unwrap_or_default().to_owned(),
             rounds,
         ]
@@ -88,7 +88,7 @@ pub(super) fn list(history: &History, style: &Style, now: Timestamp) -> String {
     text
 }
 
-/// Shows a session: what was asked, each round, and how it was closed.
+/// Prints a session: the request, each round, and how it was closed.
 pub(super) fn session(session: &Session, style: &Style, now: Timestamp) -> String {
     let request = &session.request;
     let mut page = Page { text: String::new(), style };
@@ -130,7 +130,7 @@ pub(super) fn session(session: &Session, style: &Style, now: Timestamp) -> Strin
     page.text
 }
 
-/// Tells of each session whether it is as it was stored.
+/// Reports for each session whether it is unmodified.
 pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
     let mut text = String::new();
     for c in checked {
@@ -190,12 +190,12 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Writes a line that is inert already.
+    /// Writes a line whose control characters are already escaped.
     fn line(&mut self, text: &str) {
         self.text.push_str(&line(text));
     }
 
-    /// Writes a name and foreign text, which may have several lines.
+    /// Writes a name and untrusted text, which may have several lines.
     fn field(&mut self, name: &str, text: &str) {
         const INDENT: usize = 13;
         let room = self.style.width.saturating_sub(INDENT);
@@ -277,7 +277,7 @@ fn count(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// Says how many findings there are, worst first.
+/// Returns the number of findings by severity, worst first.
 fn counts(counts: &Counts) -> String {
     let all = [
         (counts.critical_issues, "critical"),
@@ -289,7 +289,7 @@ fn counts(counts: &Counts) -> String {
     if some.is_empty() { "no findings".to_owned() } else { some.join(", ") }
 }
 
-/// Returns the word for a verdict, or for why there is none.
+/// Returns the word for a verdict, or for the reason why there is none.
 fn said(outcome: Outcome, verdict: Verdict) -> &'static str {
     match (outcome, verdict) {
         (Outcome::Cancelled, _) => "cancelled",
@@ -310,7 +310,7 @@ fn color(outcome: Outcome, verdict: Verdict) -> Option<AnsiColor> {
     }
 }
 
-/// Says how long ago something was; what is no time, or lies ahead, is shown as it stands.
+/// Returns the age of a timestamp. An invalid timestamp, or one in the future, is returned unchanged.
 fn age(timestamp: &str, now: Timestamp) -> String {
     let Ok(then) = timestamp.parse::<Timestamp>() else { return timestamp.to_owned() };
     let seconds = now.as_second() - then.as_second();
@@ -324,7 +324,7 @@ fn age(timestamp: &str, now: Timestamp) -> String {
     }
 }
 
-/// Cuts inert text to a number of columns.
+/// Truncates escaped text to a number of columns.
 fn cut(text: &str, columns: usize, style: &Style) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -357,7 +357,7 @@ fn bold(word: &str, style: &Style) -> String {
     }
 }
 
-/// Ends a line, which must not be a command to a CI system.
+/// Returns a line that a CI system does not read as a command.
 fn line(text: &str) -> String {
     format!("{}\n", crate::untrusted::guard_line(text))
 }

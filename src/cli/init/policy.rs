@@ -41,10 +41,10 @@ const TESTS: &[(&str, &str)] = &[
     ("Package.swift", "swift test"),
 ];
 
-/// Folders that usually contain code of others or generated code.
+/// Folders that usually contain third-party or generated code.
 const FOREIGN: &[&str] = &["vendor", "third_party", "node_modules", "dist", "generated"];
 
-/// The most folders that are listed. With more, one pattern for each name covers them at any depth.
+/// Folders that are listed, at most. With more, one pattern for each name covers them at any depth.
 const MAX_FOREIGN: usize = 8;
 
 /// An example of a guideline, by language.
@@ -66,7 +66,7 @@ pub(super) struct Found {
     pub(super) languages: Vec<&'static str>,
     /// The command that runs the tests.
     pub(super) tests: Option<&'static str>,
-    /// Folders with code of others, sorted. Their names need no escapes in TOML or in a pattern.
+    /// Folders with third-party code, sorted. Their names need no escapes in TOML or in a pattern.
     pub(super) foreign: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl Found {
         }
     }
 
-    /// Returns the policy file. Its values are the defaults, and what it suggests is in comments.
+    /// Returns the policy file. Its values are the defaults, and its suggestions are in comments.
     pub(super) fn policy(&self) -> String {
         let mut out = format!(
             "# Policy of claude-reviewer{}.\n# All keys with their values: claude-reviewer policy show\n# Check this file: \
@@ -166,14 +166,14 @@ fn count(languages: &[&'static str], counts: &mut BTreeMap<&'static str, usize>)
     }
 }
 
-/// Returns true if a path can be written into the policy as it is. A tracked path may contain any byte except NUL, and
-/// a line break in it would end the comment: the rest of the name would be keys of the policy, chosen by the author of
-/// a change.
+/// Returns true if a path needs no escapes in the policy. A tracked path may contain any byte except NUL, and a line
+/// break in it would end the comment: the rest of the name would be keys of the policy, chosen by the author of a
+/// change.
 fn is_plain(folder: &str) -> bool {
     folder.chars().all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@'))
 }
 
-/// Returns the path down to the first folder that usually contains code of others.
+/// Returns the path down to the first folder that usually contains third-party code.
 fn foreign_folder(folder: &str) -> Option<&str> {
     let mut end = 0;
     for part in folder.split('/') {

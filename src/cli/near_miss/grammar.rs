@@ -1,16 +1,16 @@
-//! Splits the arguments of a command line into options and words, also where the parser refused them.
+//! Splits the arguments of a command line into options and words, also if the parser rejected them.
 
 /// An option of a command.
 #[derive(Clone, Debug)]
 struct Known {
     /// The command's names, without the program: `review branch`; empty for an option of every command.
     command: String,
-    /// With its dashes: `--base`, `-C`.
+    /// Name with its dashes: `--base`, `-C`.
     name: String,
     values: Values,
 }
 
-/// How many arguments behind an option belong to it.
+/// Number of arguments that belong to an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Values {
     None,
@@ -31,10 +31,10 @@ pub(in crate::cli) enum Piece {
     /// A command, or an argument that is neither an option nor the value of one.
     Word(String),
     Option {
-        /// With its dashes, without its value. A cluster of short options has the name of its last one.
+        /// Name with its dashes, without the value. A cluster of short options has the name of its last one.
         name: String,
         value: Option<String>,
-        /// The arguments as they were written.
+        /// The arguments as written.
         written: Vec<String>,
     },
 }
@@ -66,7 +66,7 @@ impl Grammar {
         }
     }
 
-    /// Returns the commands that have the option, without their subcommands that have it too.
+    /// Returns the commands that have the option, without the subcommands of these commands.
     pub(super) fn commands_with(&self, option: &str) -> Vec<&str> {
         let all: Vec<_> = self.known.iter().filter(|k| k.name == option).map(|k| k.command.as_str()).collect();
         let is_below = |name: &str, parent: &str| name.strip_prefix(parent).is_some_and(|r| r.starts_with(' '));
@@ -82,7 +82,7 @@ impl Grammar {
         self.known.iter().find(|k| k.name == option).map(|k| k.values)
     }
 
-    /// Splits arguments, without the program's name. `foreign` answers for options that no command has.
+    /// Splits arguments, without the program's name. `foreign` supplies the values of options that no command has.
     pub(in crate::cli) fn pieces(&self, args: &[String], foreign: impl Fn(&str) -> Values) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut rest = args;
@@ -113,7 +113,7 @@ impl Grammar {
     }
 }
 
-/// A dash alone stands for standard input.
+/// A single dash means standard input.
 fn is_option(arg: &str) -> bool {
     arg.starts_with('-') && arg != "-"
 }

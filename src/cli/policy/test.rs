@@ -1,4 +1,4 @@
-//! `policy test`: judges stored reviews by the current policy or another file, under the decisions on findings that hold now.
+//! `policy test`: judges stored reviews by the current policy or another file, with the decisions that apply now.
 
 use super::{Context, Files, TestFormat, eprint, line, print};
 use crate::error::{Error, ExitStatus, Result};
@@ -18,7 +18,7 @@ use crate::wire::replay::{Because, REPLAY_VERSION, Replay, Replayed};
 use crate::wire::stored::{self, Damaged, Session};
 use std::path::Path;
 
-/// The most reasons that are printed for a round.
+/// Reasons that are printed for a round, at most.
 const REASONS: usize = 10;
 
 pub(super) fn run(
@@ -79,7 +79,8 @@ fn judged(here: &Here<'_>, policy: &Policy, limit: usize, proposals: bool) -> Re
     Ok(out)
 }
 
-/// Judges the rounds of a session. Decisions are about the last round: the lines of earlier ones are gone.
+/// Judges the rounds of a session. Decisions apply only to the last round, because the lines of earlier ones are not
+/// available.
 fn replayed(here: &Here<'_>, session: &Session, policy: &Policy, proposals: bool) -> Result<Vec<Replayed>> {
     let now = decisions(here, session, proposals)?;
     let before = Decisions::new();
@@ -91,8 +92,8 @@ fn replayed(here: &Here<'_>, session: &Session, policy: &Policy, proposals: bool
     Ok(session.rounds.iter().enumerate().map(judge).collect())
 }
 
-/// Returns the decisions that hold about the last round of a session, and the stored ones that have expired. Where the lines
-/// have changed since, the stored decision stays. In gate mode only decisions at the base count, which were stored.
+/// Returns the current decisions for the last round of a session, and the stored ones that have expired. If the lines
+/// have changed since, the stored decision applies. In gate mode only the stored decisions at the base count.
 fn decisions(here: &Here<'_>, session: &Session, proposals: bool) -> Result<Decisions> {
     let today = today(here.now).to_string();
     let stored = session.rounds.last().into_iter().flat_map(|r| &r.review.report.findings);

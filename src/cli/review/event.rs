@@ -1,4 +1,4 @@
-//! What `review` and `review branch` look at where nobody says: in CI, what the event says.
+//! The default change of `review` and `review branch`: in CI, from the event.
 
 use super::Options;
 use crate::ci::{self, Change};
@@ -6,29 +6,28 @@ use crate::cli::Context;
 use crate::error::{Error, Result};
 use crate::request::{Checkout, End, Ends, Fetching, PushRange, Source};
 
-/// What an event names.
+/// The change that an event names.
 pub(super) struct Named {
     pub(super) source: Source,
-    /// Title and description of the request, by its author.
+    /// Title and description of the pull request, by its author.
     pub(super) summary: Option<String>,
 }
 
-/// Finds the ends of the change; `None` where a clone alone says what they are: outside of CI, where nothing is to be
-/// fetched.
+/// Finds the ends of the change; `None` outside of CI without `--fetch`, where the clone determines them.
 ///
-/// In CI the event is read even where both ends are named: it tells whose files the worktree may have.
+/// In CI the event is read even if both ends are given: it determines who controls the files of the worktree.
 ///
 /// # Errors
-/// Usage: CI, and nothing says what changed. Nothing is ever taken for an empty change.
+/// Usage: in CI, if the change is unknown. An unknown change never counts as empty.
 pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Option<&str>) -> Result<Option<Named>> {
     let (env, fetching) = (&context.env, if o.fetch { Fetching::Missing } else { Fetching::Never });
     if o.follow_up.is_some() {
-        // The session says what it is about.
+        // The session determines its change.
         return Ok(None);
     }
     let event = match (head, base) {
         _ if !env.is_ci() => Ok(None),
-        // Where both are named it only tells whom to trust: nobody, if it cannot be read.
+        // If both ends are given, the event only determines the trust in the checkout: none if it cannot be read.
         (Some(_), Some(_)) => ci::detect(env).map_err(|_| Checkout::Foreign),
         _ => Ok(ci::detect(env)?),
     };
@@ -65,7 +64,7 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
                 head: End::Rev(head.to_owned()),
                 base: End::Rev(base.to_owned()),
                 instead: None,
-                // A person sees that nothing was reviewed; a pipeline would pass.
+                // A user sees that nothing was reviewed; a pipeline would pass.
                 may_be_empty: (!env.is_ci() && !o.gate).then(|| "the base has all of the head".to_owned()),
                 remote: "origin".to_owned(),
                 fetching,

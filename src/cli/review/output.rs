@@ -1,4 +1,4 @@
-//! Where the reports of a review go: files and standard output, and what is said of those that cannot be written.
+//! The outputs of a review: files and standard output, and the errors about reports that cannot be written.
 
 use super::{Options, style};
 use crate::cli::{Context, print_error};
@@ -11,7 +11,7 @@ use crate::verdict::Verdict;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Refuses two reports for one file, of which the second would take the place of the first, and `-` for a file.
+/// Rejects two reports with the same file, because the second would replace the first, and `-` as a file.
 pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()> {
     let mut targets: Vec<PathBuf> = Vec::new();
     let further = o.report.iter().map(|(format, file)| (*format, file));
@@ -23,7 +23,7 @@ pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()
         }
         let path = context.dir.join(file);
         if std::fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
-            // A device or pipe takes one after the other.
+            // A device or pipe can take several reports in sequence.
             continue;
         }
         let target = real(&path);
@@ -36,14 +36,14 @@ pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()
     Ok(())
 }
 
-/// Returns the path of a file that need not exist, by the one name that it has.
+/// Returns the canonical path of a file that need not exist.
 fn real(path: &Path) -> PathBuf {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
     let by_folder = || folder.canonicalize().map(|folder| folder.join(name));
     path.canonicalize().or_else(|_| by_folder()).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Returns how the process ends where a report was not written: as the review ended, unless that was well.
+/// Returns the exit code after a report was not written: that of the review, unless the review passed.
 pub(super) fn after(exit: ExitStatus, unwritten: Option<ExitStatus>) -> ExitStatus {
     if exit == ExitStatus::Pass { unwritten.unwrap_or(exit) } else { exit }
 }
@@ -57,7 +57,7 @@ pub(super) fn write_reports(
     review: &Review,
 ) -> Option<ExitStatus> {
     let mut style = style(context, &context.env);
-    // No comment of the change counts there.
+    // Suppression comments in the change do not count there.
     style.in_ci |= authority == Authority::Base;
     style.dispositioned = o.show_dispositioned;
     let plain = Style { color: false, links: None, width: 100, ..style };
@@ -72,12 +72,12 @@ pub(super) fn write_reports(
     }
     if o.output.is_none() {
         style.quiet |= is_terse(o, review);
-        // `-q` prints nothing where the process ends with 0. A document for a program is printed whatever happens.
+        // `-q` prints nothing if the exit code is 0. A document for a program is always printed.
         if context.global.quiet && o.format == Format::Human && review.exit == ExitStatus::Pass {
             return failed;
         }
         if let Err(e) = print_report(review, o.format, &style) {
-            // A reader that has seen enough (`| head`) is no news beside a verdict that already fails.
+            // A closed pipe (`| head`) need not be reported next to a verdict that already fails.
             if !(e.is_broken_pipe && review.exit != ExitStatus::Pass) {
                 print_error(&e.error);
             }
@@ -87,15 +87,15 @@ pub(super) fn write_reports(
     failed
 }
 
-/// Returns true for a hook's review that passed without notes: it prints one line and no report.
+/// Returns true for a hook's review that passed without notes: it prints one line instead of a report.
 pub(super) fn is_terse(o: &Options, review: &Review) -> bool {
     o.hook.is_some() && review.verdict == Verdict::Pass && review.notes.is_empty()
 }
 
-/// A report that standard output did not take.
+/// A report that could not be written to standard output.
 struct Unprinted {
     error: Error,
-    /// The reader closed its end.
+    /// The pipe is closed.
     is_broken_pipe: bool,
 }
 
@@ -108,11 +108,12 @@ fn print_report(review: &Review, format: Format, style: &Style) -> std::result::
     })
 }
 
-/// Writes a report beside its place and moves it there, so that nobody reads half of one.
+/// Writes a report to a temporary file and renames it, so that no reader gets a partial report.
 ///
-/// A link is followed, a device or pipe written to. A new file gets the mode that the umask leaves, an old one
-/// keeps its own. Files that others hold stay the same files: what a runner collects is added to, as all steps do; an
-/// empty file, one with another name and one of another user are written in their places.
+/// Follows a link; writes directly to a device or pipe. A new file gets the default mode of the umask, an existing
+/// one keeps its mode. Files that other programs hold are not replaced: the report is appended to a file that the
+/// runner collects, as all steps do, and an empty file, one with several links, and one of another user are written
+/// in place.
 fn write_file(env: &Env, path: &Path, review: &Review, format: Format, style: &Style) -> Result<()> {
     let fail = |e: &std::io::Error| Error::usage(format!("cannot write the report {}", path.display())).caused_by(e);
     let mut bytes = Vec::new();
@@ -143,13 +144,13 @@ fn write_file(env: &Env, path: &Path, review: &Review, format: Format, style: &S
     Ok(())
 }
 
-/// Returns true if a file is one in which GitHub's runner collects what steps have to say.
+/// Returns true if GitHub's runner collects the output of steps in this file.
 fn is_collected(env: &Env, target: &Path) -> bool {
     let files = ["GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"].into_iter().filter_map(|name| env.os(name));
     files.filter_map(|f| Path::new(f).canonicalize().ok()).any(|f| f == target)
 }
 
-/// Writes to the end of a file, on a line of its own.
+/// Appends to a file, starting on a new line.
 fn add_to(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = std::fs::OpenOptions::new().read(true).append(true).open(target)?;
     let mut last = [b'\n'];
@@ -161,7 +162,7 @@ fn add_to(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(&[gap, bytes].concat())
 }
 
-/// Returns true if a file has another name, or belongs to another user: replacing it would leave theirs behind.
+/// Returns true if a file has several links or belongs to another user: replacing it would leave theirs unchanged.
 #[cfg(unix)]
 fn is_held(file: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;

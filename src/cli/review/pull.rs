@@ -1,4 +1,5 @@
-//! `review pr` and `--post`: goes on with the stored review of a pull request, publishes, and names the next commands.
+//! `review pr` and `--post`: continues the stored review of a pull request, publishes, and suggests the next
+//! commands.
 
 use super::Options;
 use crate::cli::{Context, pr};
@@ -19,8 +20,8 @@ use crate::wire::stored::Session;
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
-/// Returns the session that the review of a pull request continues. A job of CI, a receipt and a review that is not stored
-/// each stand alone.
+/// Returns the session that the review of a pull request continues. A CI job, a receipt and a review that is not
+/// stored never continue one.
 pub(super) fn earlier(context: &Context, o: &Options, found: &pr::Found, request: &ReviewRequest) -> Option<SessionId> {
     if o.no_save || o.receipt || context.env.is_ci() {
         return None;
@@ -45,7 +46,8 @@ fn again(context: &Context, found: &pr::Found) -> String {
     }
 }
 
-/// Publishes a review, and returns messages about it. A failure changes no verdict, unless `--require-post` is given.
+/// Publishes a review, and returns messages about it. A failure does not change the verdict, unless `--require-post`
+/// is given.
 pub(super) fn publish(
     context: &Context,
     o: &Options,
@@ -74,7 +76,7 @@ pub(super) fn publish(
         if o.require_post {
             let on_block = if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail };
             done.review.lacks(format!("the review could not be posted: {why}"), on_block);
-            // --exit-zero speaks of findings, which stand above this in the verdict.
+            // `--exit-zero` concerns findings, which precede this in the verdict.
             let review = &mut done.review;
             if review.exit == ExitStatus::Pass && review.judged_by.on_incomplete == OnIncomplete::Fail {
                 review.exit = ExitStatus::Incomplete;
@@ -85,10 +87,10 @@ pub(super) fn publish(
     said
 }
 
-/// Waives what replies of maintainers waive, if the policy that governs the review says so.
+/// Waives the findings that replies of maintainers waive, if the policy of the review allows it.
 ///
 /// # Errors
-/// None: a reply that cannot be read waives nothing, and is a note of the review.
+/// None: a reply that cannot be read waives nothing, and becomes a note of the review.
 pub(super) fn heed(
     context: &Context,
     o: &Options,
@@ -116,7 +118,8 @@ pub(super) fn heed(
     Ok(())
 }
 
-/// Selects the findings that are published: in CI and with `--gate` all that count, elsewhere as the person decided.
+/// Selects the findings to publish: in CI and with `--gate` all that count, elsewhere those that the user's decisions
+/// select.
 fn selection(context: &Context, o: &Options, done: &Done) -> Result<Selection> {
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let selection = Selection::of_review(&done.review, done.stored.since.as_ref(), &rules);
@@ -134,8 +137,8 @@ fn selection(context: &Context, o: &Options, done: &Done) -> Result<Selection> {
     selection.decided_by(&person, &reports, o.all)
 }
 
-/// Returns lines about findings that block although the person rejected or deferred them, because gate mode does not use the
-/// decisions of this machine.
+/// Returns lines about findings that block although the person rejected or deferred them, because gate mode does not
+/// use the decisions of this machine.
 pub(super) fn overruled(context: &Context, o: &Options, found: &pr::Found, done: &Done) -> Vec<String> {
     let Ok(selection) = selection(context, o, done) else { return Vec::new() };
     let is_overruled = |f: &&Finding| f.blocking && selection.sets_aside(f).is_some();

@@ -151,7 +151,7 @@ fn human(cases: &[Case], evaluation: &Evaluation, args: &Args) -> String {
     out
 }
 
-/// Writes one line for each label: its place, the case and the code.
+/// Writes one line for each label: its position, the case and the code.
 fn listing<'e>(out: &mut String, title: &str, cases: &[Case], labels: impl Iterator<Item = &'e Label>) {
     let _ = writeln!(out, "{title}:");
     for label in labels {
@@ -205,7 +205,7 @@ fn rules(out: &mut String, evaluation: &Evaluation) {
     out.push('\n');
 }
 
-/// Returns a share in percent with one decimal; `-` of nothing.
+/// Returns a share in percent with one decimal; `-` if the whole is 0.
 fn share(part: usize, whole: usize) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1}%", part as f64 * 100.0 / whole as f64) }
 }

@@ -19,7 +19,7 @@ pub(super) enum Template {
 }
 
 impl Template {
-    /// Returns the template. `rules test` passes on it, so that an author changes a rule that works.
+    /// Returns the template. It passes `rules test`, so that an author starts from a working rule.
     fn text(self) -> &'static str {
         match self {
             Self::Pattern => include_str!("new.toml"),
@@ -73,8 +73,8 @@ pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>, template: T
     Ok(format!("wrote {path}\nnext: edit the rule, then run: claude-reviewer rules test {word}\n"))
 }
 
-/// Refuses a folder that is, or is below, a symbolic link: reviews do not read rules there, and the link may lead out of
-/// the repository.
+/// Rejects a folder that is, or is below, a symbolic link: reviews do not read rules there, and the link may lead out
+/// of the repository.
 fn refuse_links(folder: &Path, name: &Path) -> Result<()> {
     let is_link = |p: &&Path| p.symlink_metadata().is_ok_and(|m| m.is_symlink());
     match folder.ancestors().take(name.components().count().saturating_sub(1)).find(is_link) {

@@ -1,4 +1,4 @@
-//! Waits for keys, signals and programs at once, on one thread.
+//! Waits for keys, signals and programs at the same time, on one thread.
 
 use super::Ended;
 use crate::process::{End, Foreground, foreground};
@@ -16,18 +16,19 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::time::sleep;
 
-/// How long a lone Escape waits for the rest of a sequence: longer than a packet of a slow connection is late.
+/// Time that a single Escape waits for the rest of a sequence: longer than the usual delay of a packet on a slow
+/// connection.
 const ESCAPE: Duration = Duration::from_millis(60);
 
-/// An action of a person or of the system.
+/// An action of the user or of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Event {
     Typed(Typed),
     /// The size of the terminal changed.
     Resized,
-    /// To be stopped by `SIGTSTP`.
+    /// The process got `SIGTSTP`.
     Suspend,
-    /// Continued after another program had the terminal.
+    /// The process continues after another program had the terminal.
     Continued,
     Ended(Ended),
 }
@@ -41,7 +42,7 @@ pub(in crate::cli) struct Events {
     typed: VecDeque<Typed>,
 }
 
-/// Handled signals. Created again when the terminal is taken: earlier signals were meant for the program that had it.
+/// Handled signals. Created again with the terminal: earlier signals were meant for the program that had it.
 struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
@@ -86,12 +87,12 @@ impl Events {
         Ok(Self { runtime, stdin, signals: None, decoder: Decoder::default(), typed: VecDeque::new() })
     }
 
-    /// Starts to hear signals.
+    /// Starts to handle signals.
     pub(super) fn listen(&mut self) -> io::Result<()> {
         let entered = self.runtime.enter();
         self.signals = Some(Signals::new()?);
         drop(entered);
-        // Input for another program is not for this one.
+        // Discard input that was meant for another program.
         self.decoder = Decoder::default();
         self.typed.clear();
         Ok(())
@@ -122,7 +123,8 @@ impl Events {
         }
     }
 
-    /// Runs a program in the foreground. Signals of the keyboard are for it; it is stopped together with this program.
+    /// Runs a program in the foreground. It gets the signals of the keyboard, and is stopped together with this
+    /// program.
     pub(super) fn run(&mut self, program: &Foreground<'_>) -> io::Result<End> {
         self.listen()?;
         let stop = Stop::default();
@@ -137,7 +139,8 @@ impl Events {
         })
     }
 
-    /// Waits until a person presses Enter, or Ctrl-C, which means the same here. The terminal is not in raw mode.
+    /// Waits until the user presses Enter, or Ctrl-C, which has the same effect here. The terminal is not in raw
+    /// mode.
     pub(super) fn wait_for_line(&mut self) -> Result<(), Ended> {
         if self.listen().is_err() {
             return Err(Ended::Closed);
@@ -177,11 +180,11 @@ async fn heard(signals: Option<&mut Signals>) -> Event {
     }
 }
 
-/// Hears signals while another program has the terminal.
+/// Handles signals while another program has the terminal.
 async fn watch(mut signals: Option<&mut Signals>, stop: &Stop) {
     loop {
         match heard(signals.as_deref_mut()).await {
-            // Ctrl-C reaches the program by itself.
+            // The program gets Ctrl-C from the terminal.
             Event::Ended(Ended::Signal(stop::Signal::Interrupt)) => {}
             Event::Ended(Ended::Signal(signal)) => stop.now(signal),
             Event::Suspend => stop_group(),
@@ -190,7 +193,7 @@ async fn watch(mut signals: Option<&mut Signals>, stop: &Stop) {
     }
 }
 
-/// Reads what the terminal has. Empty: it is gone.
+/// Reads the available bytes of the terminal; empty if it is closed.
 async fn read(stdin: &AsyncFd<Stdin>) -> io::Result<Vec<u8>> {
     let mut guard = stdin.readable().await?;
     let mut bytes = vec![0; 4096];
@@ -200,7 +203,7 @@ async fn read(stdin: &AsyncFd<Stdin>) -> io::Result<Vec<u8>> {
             read => break read,
         }
     };
-    // The descriptor blocks: readiness is kept only if there is more, or the next read would wait.
+    // Reads from the descriptor block, so readiness is kept only if more bytes are available.
     match rustix::io::ioctl_fionread(stdin.get_ref()) {
         Ok(more) if more > 0 => guard.retain_ready(),
         _ => guard.clear_ready(),
@@ -211,19 +214,20 @@ async fn read(stdin: &AsyncFd<Stdin>) -> io::Result<Vec<u8>> {
 
 /// Stops the process group, as Ctrl-Z does, until a shell continues it.
 ///
-/// A group that no shell controls would never be continued, so it is not stopped. POSIX calls such a group orphaned; the
-/// kernel does not send `SIGTSTP` to it. `SIGTSTP` has a handler here, so `SIGSTOP` is sent, which every group gets.
+/// A group that no shell controls would never be continued, so it is not stopped. POSIX calls such a group orphaned;
+/// the kernel does not send `SIGTSTP` to it. `SIGTSTP` has a handler here, so `SIGSTOP` is sent, which every group
+/// gets.
 pub(super) fn stop_group() {
     if has_job_control() {
-        // It fails only for a group that does not exist.
+        // It fails only for a missing group.
         let _ = kill_current_process_group(Signal::STOP);
     }
 }
 
 /// Returns true if the parent is in the same session and this process does not lead that session.
 ///
-/// An ID is 0 where its process is outside of the PID namespace: the session of a command of `docker exec`, whose parent
-/// is outside too.
+/// An ID is 0 if its process is outside of the PID namespace, as the session of a command of `docker exec` is, whose
+/// parent is outside too.
 fn has_job_control() -> bool {
     let (own, parent) = (getsid(None), getppid());
     own != Ok(getpgrp()) && parent.as_raw() != 0 && own == getsid(Some(parent))

@@ -1,6 +1,6 @@
 //! `GIT binary patch`: contents in base 85, compressed, whole or as a delta.
 //!
-//! Decoded so that text which git took for binary is reviewed here too. See `diff.c` and
+//! Decoded so that text which git treats as binary is reviewed too. See `diff.c` and
 //! `Documentation/gitformat-pack.adoc` of git for the formats.
 
 use super::{Reader, trim};
@@ -8,10 +8,10 @@ use crate::diff::content::has_early_nul;
 use crate::diff::{Attribute, BinaryChange, Body, Entry};
 use crate::error::Result;
 
-/// What is decoded of one patch at most, all files together.
+/// Bytes that are decoded from one patch, at most, for all files together.
 pub(super) const BUDGET: usize = 256 << 20;
 
-/// The contents of both sides, as far as the patch says.
+/// The contents of both sides, if the patch has them.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     old: Option<Vec<u8>>,
@@ -21,7 +21,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Decides what the change is.
+    /// Converts the contents to the body of a change.
     pub(super) fn into_body(self, entry: &Entry) -> Body {
         let gone = entry.new.is_none() && self.old.is_some();
         let Some(new) = self.new.or_else(|| gone.then(Vec::new)) else {
@@ -32,7 +32,7 @@ impl Contents {
             });
         };
         let old = self.old.unwrap_or_default();
-        // Git had a reason to call it binary: a NUL, or else the attribute.
+        // Git had a reason to treat it as binary: a NUL, or else the attribute.
         let seen = has_early_nul(&old) || has_early_nul(&new);
         let attribute = if seen { Attribute::Unset } else { Attribute::Binary };
         let (old, new) = (entry.old.is_some().then_some(old), entry.new.is_some().then_some(new));
@@ -40,7 +40,7 @@ impl Contents {
     }
 }
 
-/// Reads a binary patch, from its first line on: the way forward, and often the way back.
+/// Parses a binary patch, from its first line on: the forward part, and often the reverse part.
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Contents> {
     let number = reader.number;
     reader.next();
@@ -70,7 +70,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Contents> {
             contents.new = Some(apply(&forward_data, &old, &mut reader.budget).ok_or_else(wrong)?);
             contents.old = Some(old);
         }
-        // Two deltas say nothing without the file.
+        // Two deltas are useless without the file.
         (false, _) => {}
     }
     Ok(contents)
@@ -140,7 +140,7 @@ fn decode_line(line: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Makes one side out of the other and a delta.
+/// Applies a delta to one side, which gives the other.
 fn apply(delta: &[u8], base: &[u8], budget: &mut usize) -> Option<Vec<u8>> {
     let mut delta = delta.iter().copied();
     if size(&mut delta)? != base.len() {

@@ -1,4 +1,4 @@
-//! What stands between a `diff --git` line and the content: modes, ids, renames.
+//! The lines between `diff --git` and the content: modes, IDs, renames.
 
 use super::Fault;
 use super::names::{self, Pair};
@@ -16,18 +16,18 @@ pub(super) struct GitHead<'a> {
     copied: bool,
     from: Option<&'a [u8]>,
     to: Option<&'a [u8]>,
-    /// The two ids as they are written, often shortened.
+    /// The two IDs as written, often abbreviated.
     ids: Option<(&'a [u8], &'a [u8])>,
 }
 
 impl<'a> GitHead<'a> {
-    /// Makes the header of a submodule that moved.
+    /// Creates the header of a changed submodule.
     pub(super) fn of_submodule() -> Self {
         let mode = Some(FileMode::Submodule);
         Self { old_mode: mode, new_mode: mode, ..Self::default() }
     }
 
-    /// Reads a line; returns false if it is not part of the header.
+    /// Parses a line; returns false if it is not part of the header.
     pub(super) fn take(&mut self, line: &'a [u8]) -> Result<bool, &'static str> {
         let is = |key: &str| line.strip_prefix(key.as_bytes());
         if let Some(mode) = is("old mode ") {
@@ -73,7 +73,7 @@ impl<'a> GitHead<'a> {
         Ok(true)
     }
 
-    /// Returns the names that rename and copy lines give.
+    /// Returns the names of the rename and copy lines.
     pub(super) fn names(&self) -> Option<Pair> {
         let name = |text: &[u8]| match unquote(text) {
             Some((name, used)) => (used == text.len()).then_some(name),
@@ -84,7 +84,7 @@ impl<'a> GitHead<'a> {
 
     /// Returns true if the IDs differ, so that the file has content to review which the patch lacks.
     pub(super) fn content_is_missing(&self, entry: &Entry) -> bool {
-        /// How the id of the empty file starts, SHA-1 and SHA-256.
+        /// ID of the empty file, SHA-1 and SHA-256; an abbreviated ID is compared with its start.
         const EMPTY: [&[u8]; 2] = [b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", b"473a0f4c3be8a93681a267e3b1e9a7dcda"];
         let Some((old, new)) = self.ids else { return false };
         let empty = |id: &[u8]| EMPTY.iter().any(|e| id.starts_with(&e[..id.len().min(e.len())]));

@@ -1,9 +1,9 @@
-//! The hunks of one file: ranges, lines, and the checks that they fit together.
+//! The hunks of one file: ranges, lines, and the checks of their consistency.
 
 use super::{Reader, trim, wrong};
 use crate::diff::{Edit, Encoding, Hunk, Lines, Run, Text, TextChange};
 
-/// No file has more lines; the sums of what follows stay far from the end of the type.
+/// No file has more lines. The bound prevents overflow of the sums below.
 const MAX_LINE: u32 = i32::MAX as u32;
 
 /// The two ranges of a hunk header, as written.
@@ -15,7 +15,7 @@ pub(super) struct Header<'a> {
 }
 
 impl<'a> Header<'a> {
-    /// Reads `@@ -1,2 +3,4 @@ section`.
+    /// Parses `@@ -1,2 +3,4 @@ section`.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let rest = line.strip_prefix(b"@@ -")?;
         let (old, rest) = range(rest)?;
@@ -26,7 +26,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Reads `12,3` or `12` and returns what follows.
+/// Parses `12,3` or `12` and returns the rest of the text.
 fn range(text: &[u8]) -> Option<((u32, u32), &[u8])> {
     let (start, rest) = number(text)?;
     match rest.strip_prefix(b",") {
@@ -49,19 +49,19 @@ pub(super) struct Hunks {
     hunks: Vec<Hunk>,
 }
 
-/// What the hunks show of one side.
+/// The text of one side in the hunks.
 #[derive(Debug, Default)]
 struct SideText {
     bytes: Vec<u8>,
     runs: Vec<Run>,
-    /// The number of the line that follows the last one.
+    /// Number of the line after the last one.
     next: u32,
-    /// The last line of the file has been seen.
+    /// The last line of the file was parsed.
     ended: bool,
 }
 
 impl SideText {
-    /// Starts a hunk and returns its range, still without bytes.
+    /// Starts a hunk and returns its range, without bytes.
     fn open(&mut self, (start, count): (u32, u32)) -> Result<Lines, &'static str> {
         if start > MAX_LINE || count > MAX_LINE - start {
             return Err("line number out of range");
@@ -69,7 +69,7 @@ impl SideText {
         if start == 0 && count > 0 {
             return Err("invalid line number 0: lines are numbered from 1");
         }
-        // An empty range is named after the line before it.
+        // An empty range has the number of the line before it.
         let start = if count == 0 { start + 1 } else { start };
         if start < self.next {
             return Err("hunk overlaps the previous one or is out of order");
@@ -94,13 +94,13 @@ impl SideText {
         Ok(())
     }
 
-    /// Takes the line end off the last line.
+    /// Removes the line end of the last line.
     fn end(&mut self) -> Result<(), &'static str> {
         self.bytes.pop();
         if std::mem::replace(&mut self.ended, true) { Err("second end of file") } else { Ok(()) }
     }
 
-    /// Ends a hunk of which `lines` is the range.
+    /// Ends a hunk; sets the bytes of its range `lines`.
     fn close(&mut self, lines: &mut Lines) {
         lines.bytes.end = self.bytes.len();
         if let (Some(run), 1..) = (self.runs.last_mut(), lines.count) {
@@ -113,7 +113,7 @@ impl SideText {
     }
 }
 
-/// What a line of a hunk is; `Start` before the first, and after a line that ends a file.
+/// The kind of the previous line; `Start` before the first line, and after a line that ends a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Start,
@@ -123,10 +123,10 @@ enum Mark {
 }
 
 impl Hunks {
-    /// Reads hunks as long as there are some.
+    /// Parses all hunks that follow.
     ///
-    /// `crlf` tells that the patch itself went through a change of line ends: a carriage return before
-    /// each line end that is not the file's.
+    /// `crlf` is true if a conversion of line ends added a carriage return before each line end of the patch. These
+    /// are not part of the file.
     pub(super) fn read(reader: &mut Reader<'_>, crlf: bool) -> crate::error::Result<Self> {
         let mut hunks = Self::default();
         let first = reader.number;
@@ -200,7 +200,7 @@ impl Hunks {
         refuse_more(reader, number)?;
         self.old.close(&mut old);
         self.new.close(&mut new);
-        // A line that turned out to lack its end made the text shorter.
+        // The text became shorter if a line turned out to have no line end.
         for edit in &mut edits {
             for (lines, text) in [(&mut edit.old, &self.old), (&mut edit.new, &self.new)] {
                 lines.bytes.end = lines.bytes.end.min(text.bytes.len());
@@ -240,7 +240,7 @@ impl Hunks {
         &self.new.bytes
     }
 
-    /// Makes the change; a side that does not exist is wholly known, and so is the other one then.
+    /// Creates the change. If one side does not exist, the other one is completely known.
     pub(super) fn into_change(self, old_exists: bool, new_exists: bool) -> TextChange {
         let complete = !(old_exists && new_exists) && self.hunks.len() == 1;
         let from_first = |text: &SideText| text.runs.first().is_none_or(|run| run.first == 1);
@@ -257,10 +257,10 @@ impl Hunks {
     }
 }
 
-/// Returns what a line is, given how many old and new lines are still to come.
+/// Returns the kind of a line, given the numbers of old and new lines that are still expected.
 fn mark_of(line: &[u8], (old, new): (u32, u32)) -> Option<Mark> {
     match line.first()? {
-        // Mailers cut the blank that marks an empty line.
+        // Mailers remove the blank of an empty context line.
         b' ' | b'\n' | b'\r' => (old > 0 && new > 0).then_some(Mark::Context),
         b'-' => (old > 0).then_some(Mark::Removed),
         b'+' => (new > 0).then_some(Mark::Added),
@@ -268,7 +268,7 @@ fn mark_of(line: &[u8], (old, new): (u32, u32)) -> Option<Mark> {
     }
 }
 
-/// Takes the mark and the line end off a line.
+/// Removes the mark and the line end of a line.
 fn content(line: &[u8], crlf: bool) -> &[u8] {
     let line = match line.first() {
         Some(b' ' | b'-' | b'+') => &line[1..],
@@ -277,7 +277,7 @@ fn content(line: &[u8], crlf: bool) -> &[u8] {
     if crlf { trim(line) } else { line.strip_suffix(b"\n").unwrap_or(line) }
 }
 
-/// Refuses what looks like a line of the hunk after its last one, for then its counts are wrong.
+/// Rejects a line after the last one that looks like part of the hunk, because the counts are wrong then.
 fn refuse_more(reader: &Reader<'_>, number: usize) -> crate::error::Result<()> {
     let line = reader.peek().unwrap_or_default();
     let more = match line.first() {

@@ -1,4 +1,4 @@
-//! Which file a patch means: names with and without prefixes, quoted, with timestamps.
+//! The file names in a patch: with and without prefixes, quoted, with timestamps.
 
 use super::Fault;
 use crate::diff::RepoPath;
@@ -17,13 +17,13 @@ impl Pair {
     }
 }
 
-/// The prefixes git puts before names: `a/` and `b/`, with `diff.mnemonicPrefix` those of commit, index,
-/// worktree, object, and of `--no-index`.
+/// Git's prefixes of names: `a/` and `b/`; with `diff.mnemonicPrefix` those of commit, index, worktree, object, and
+/// of `--no-index`.
 const PREFIXES: &[u8] = b"abciwo12";
 
-/// Reads the two names of a `diff --git` line; they are the same but for the prefix.
+/// Splits a `diff --git` line into its two names, which are the same except for the prefix.
 ///
-/// Git leaves it to the reader to find out where the first name ends. `None` when that cannot be told.
+/// Git does not mark where the first name ends. Returns `None` if the line is ambiguous.
 pub(super) fn pair_of_git_line(names: &[u8]) -> Option<Pair> {
     if let Some((old, used)) = unquote(names) {
         let rest = names[used..].strip_prefix(b" ")?;
@@ -42,8 +42,8 @@ pub(super) fn pair_of_git_line(names: &[u8]) -> Option<Pair> {
     if names.get(middle) == Some(&b' ') && names[..middle] == names[middle + 1..] {
         return Some(Pair::same(&names[..middle]));
     }
-    // What follows the first slash on both sides of a blank has to be equal. The further the blank, the
-    // longer is the one and the shorter the other: they are as long as each other once at most.
+    // The parts after the first slash on both sides of a blank must be equal. As the blank moves right, the first
+    // name grows and the second shrinks, so they have the same length at most once.
     let first = memchr::memchr(b'/', names)?;
     let mut next = first;
     for at in memchr::memchr_iter(b' ', names).filter(|at| *at > first) {
@@ -58,7 +58,7 @@ pub(super) fn pair_of_git_line(names: &[u8]) -> Option<Pair> {
     None
 }
 
-/// Takes the first component off two names that differ in it alone.
+/// Removes the first component of two names that differ only in it.
 fn without_prefix(old: &[u8], new: &[u8]) -> Option<Pair> {
     if old == new {
         return Some(Pair::same(new));
@@ -73,7 +73,7 @@ fn split_first(name: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&name[..at], &name[at + 1..]))
 }
 
-/// Returns which file the `---` and `+++` lines mean, from what follows the marks.
+/// Returns the names of the `---` and `+++` lines, from the text after the marks.
 pub(super) fn pair_of_names(old: &[u8], new: &[u8]) -> Pair {
     let (old, new) = (name(old), name(new));
     let lettered = |n: &[u8]| n.get(1) == Some(&b'/') && PREFIXES.contains(&n[0]) && n.len() > 2;
@@ -88,7 +88,7 @@ pub(super) fn pair_of_names(old: &[u8], new: &[u8]) -> Pair {
     if lettered(&old) && lettered(&new) && old[0] != new[0] {
         return Pair::same(&new[2..]);
     }
-    // Two trees side by side, `old/src/a.c` and `new/src/a.c`: what they have in common at the end.
+    // Two trees, `old/src/a.c` and `new/src/a.c`: use the common end of the names.
     let common = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let tail = &new[new.len() - common..];
     let whole = [&old, &new].iter().any(|n| n.len() == common);
@@ -99,8 +99,8 @@ pub(super) fn pair_of_names(old: &[u8], new: &[u8]) -> Pair {
     }
 }
 
-/// Reads a name of a `---` or `+++` line: quoted, or up to the tab before the timestamp. Without the `./` that
-/// `diff -r . OTHER` puts before it.
+/// Parses a name of a `---` or `+++` line: quoted, or up to the tab before the timestamp. Removes the `./` that `diff
+/// -r . OTHER` adds.
 fn name(label: &[u8]) -> Vec<u8> {
     let name = match unquote(label) {
         Some((name, _)) => name,
@@ -113,13 +113,13 @@ fn name(label: &[u8]) -> Vec<u8> {
     rest.to_vec()
 }
 
-/// Returns true if a name stands for no file.
+/// Returns true if a name stands for a missing file.
 pub(super) fn is_null(label: &[u8]) -> bool {
     label.split(|b| *b == b'\t').next() == Some(b"/dev/null")
 }
 
-/// Returns true if a `---` or `+++` line means that its side has no file: `/dev/null`, the epoch of GNU diff, or
-/// the words of Subversion.
+/// Returns true if a `---` or `+++` line means that its side does not exist: `/dev/null`, the epoch of GNU diff, or
+/// the text of Subversion.
 pub(super) fn is_nothing(line: &[u8]) -> bool {
     let Some(label) = line.get(4..) else { return false };
     let stamp = label.splitn(2, |b| *b == b'\t').nth(1).unwrap_or_default();
@@ -146,8 +146,8 @@ pub(super) fn path(name: &[u8]) -> Result<RepoPath, Fault> {
     Ok(RepoPath::new(name))
 }
 
-/// Validates a name of a `---` or `+++` line. [`path`] checks a leading `..`, as in `../old/x`: it may not be part of the
-/// common name of both lines.
+/// Validates a name of a `---` or `+++` line. Ignores a leading `..`, as in `../old/x`, because it may not be part of
+/// the common name of both lines; [`path`] rejects one that is.
 pub(super) fn refuse_label(label: &[u8]) -> Result<(), Fault> {
     let name = name(label);
     if is_null(label) {

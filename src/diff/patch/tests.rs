@@ -4,7 +4,7 @@ use super::*;
 use crate::diff::{Attribute, ChangeKind, LineKind, LineNo, RepoPath, Side, unified};
 use crate::error::Kind;
 
-/// Shows a change the short way: kind, names, modes, hunk ranges, lines with their numbers.
+/// Returns a short form of a change: kind, names, modes, hunk ranges, lines with their numbers.
 fn show(change: &FileChange) -> String {
     let mut out = match change.entry.kind {
         ChangeKind::Added => "A".to_owned(),
@@ -185,7 +185,7 @@ fn reads_files_that_other_tools_add_and_delete() {
     assert_eq!(read(svn), ["A x:0644\n@ -1,0 +1,1\n+1:\"a\\n\""]);
     let gone = "--- a/x\t2024\n+++ /dev/null\t1970\n@@ -1 +0,0 @@\n-a\n";
     assert_eq!(read(gone), ["D x:0644\n@ -1,1 +1,0\n-1:\"a\\n\""]);
-    // An old file that was empty is no new file.
+    // A change of a file that was empty is not an addition.
     let empty = "--- a/x\t2024-01-01\n+++ b/x\t2024-01-01\n@@ -0,0 +1 @@\n+a\n";
     assert_eq!(read(empty), ["M x:0644 x:0644\n@ -1,0 +1,1\n+1:\"a\\n\""]);
 }
@@ -194,7 +194,7 @@ fn reads_files_that_other_tools_add_and_delete() {
 fn lists_binary_files_of_every_tool() {
     let both_deltas = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\ndelta 3\nKcmZQzWMT#Y01f~L\n\ndelta 3\nKcmZQzWMT#Y01f~L\n\n";
     refuse(both_deltas, "line 3 of the patch: cannot decode the data of the binary patch");
-    // More than is ever decoded: listed with its size.
+    // Above the size limit of decoding: listed with its size.
     let huge = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\nliteral 999999999999\nKcmZQzWMT#Y01f~L\n\n";
     assert_eq!(read(huge), ["M x:0644 x:0644 binary None..Some(999999999999)"]);
     assert_eq!(read("Binary files old/x.png and new/x.png differ\n"), ["M x.png:0644 x.png:0644 binary None..None"]);
@@ -206,14 +206,14 @@ fn lists_binary_files_of_every_tool() {
 
 #[test]
 fn dif_02_text_in_a_binary_patch_is_decoded() {
-    // What `git diff --binary` prints for "one\n\0\n" that becomes "two\n\0\nthree\n".
+    // The output of `git diff --binary` for "one\n\0\n" that becomes "two\n\0\nthree\n".
     let head = "diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\n";
     let (new, old) = ("literal 12\nTcmXRZ&*x&`D#<8HP2~ar7#ahS\n\n", "literal 6\nNcmd1LOXXtV0ssbr0apM3\n\n");
     let want = "\n@ -1,2 +1,3\n-1:\"one\\n\"\n+1:\"two\\n\"\n 2:\"\\0\\n\"\n+3:\"three\\n\"";
     assert_eq!(read(&format!("{head}{new}{old}")), [format!("M x:0644 x:0644{want}")]);
     let changes = parse(format!("{head}{new}{old}").as_bytes()).unwrap();
     assert_eq!(changes[0].text().unwrap().hidden, Some(crate::diff::Hidden::Nul));
-    // Without the way back every line counts as new.
+    // Without the reverse part, every line counts as new.
     let whole = "\n@ -1,0 +1,3\n+1:\"two\\n\"\n+2:\"\\0\\n\"\n+3:\"three\\n\"";
     assert_eq!(read(&format!("{head}{new}")), [format!("M x:0644 x:0644{whole}")]);
 }
@@ -247,11 +247,11 @@ fn dif_08_line_ends_stay_as_they_are() {
         read("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+b\r\n"),
         ["M x:0644 x:0644\n@ -1,1 +1,1\n-1:\"a\\r\\n\"\n+1:\"b\\r\\n\""]
     );
-    // A patch that went through a conversion loses them everywhere.
+    // A patch with converted line ends loses all carriage returns.
     assert_eq!(read(&SMALL.replace('\n', "\r\n")), read(SMALL));
     let git = format!("diff --git a/x b/x\nindex 1111111..2222222 100644\n{SMALL}");
     assert_eq!(read(&git.replace('\n', "\r\n")), read(&git));
-    // Form feed, a lone carriage return, U+2028 and U+0085 end no line.
+    // Form feed, a lone carriage return, U+2028 and U+0085 do not end a line.
     let odd = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\u{c}\u{2028}c\rd\u{85}e\n+f\n";
     assert!(read(odd)[0].ends_with("\n+2:\"f\\n\""));
     // Neither side ends with a line end, then only one.
@@ -263,7 +263,7 @@ fn dif_08_line_ends_stay_as_they_are() {
 
 #[test]
 fn reads_mangled_but_whole_patches() {
-    // A mailer cut the blank of an empty context line; the last line end is gone.
+    // A mailer removed the blank of an empty context line, and the last line end is missing.
     assert_eq!(
         read("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n\n-a\n+b"),
         ["M x:0644 x:0644\n@ -1,2 +1,2\n 1:\"\\n\"\n-2:\"a\\n\"\n+2:\"b\\n\""]
@@ -346,7 +346,7 @@ fn long_lines_of_blanks_and_slashes_take_no_long_time() {
         }
         let _ = parse(format!("--- {line}\n+++ {line}\n@@ -1 +1 @@\n-a\n+b\n").as_bytes());
     }
-    // Seconds if each were read once for every blank.
+    // It would take much longer if the line were read again for every blank.
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
@@ -442,7 +442,7 @@ fn refuses_names_outside_the_tree_and_in_gits_own_data() {
         refuse(&plain(old, new), &format!("line {line} of the patch: file name"));
         let git = format!("diff --git {old} {new}\n{}", plain(old, new));
         refuse(&git, &format!("line {} of the patch: file name", line + 1));
-        // What git's own line says does not excuse the other two.
+        // A valid `diff --git` line does not excuse the other two.
         refuse(
             &format!("diff --git a/x b/x\n{}", plain(old, new)),
             &format!("line {} of the patch: file name", line + 1),
@@ -472,6 +472,6 @@ fn refuses_names_outside_the_tree_and_in_gits_own_data() {
     refuse("Submodule ../x 1234567..89abcde:\n", "line 1 of the patch: file name with ..");
     let hint = parse(plain("/tmp/old/x", "/tmp/new/x").as_bytes()).unwrap_err().hints.concat();
     assert!(hint.contains("diff -ru -x .git OLD NEW"), "{hint}");
-    // The rest of the patch is no excuse either.
+    // A valid file before it does not excuse the rest.
     refuse(&format!("{SMALL}{}", plain("/etc/x", "/etc/x")), "line 7 of the patch");
 }

@@ -1,23 +1,22 @@
-//! What tools answer, as JSON schemas: made of the types that are sent, and written so that every client can read them.
-//! Draft 2020-12 without `$schema`, which is what the protocol assumes; no `format`, since validators refuse those that
-//! they do not know.
+//! JSON schemas of the answers, generated from the wire types in a form that all clients can read: draft 2020-12
+//! without `$schema`, which the protocol assumes, and without `format`, because validators reject unknown formats.
 
 use crate::wire::answer::Failure;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// One kind of answer.
+/// Generates the schema of one type of answer.
 pub(super) type Kind = fn(&mut SchemaGenerator) -> Value;
 
-/// Returns how an answer of this type is described.
+/// Returns the schema of an answer type.
 pub(super) fn kind<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     T::json_schema(generator).to_value()
 }
 
-/// Returns the schema of a tool that answers in one of these ways, or says what went wrong.
+/// Returns the schema of a tool that answers with one of these types, or with an error.
 ///
-/// Every member stands at the top, for clients that look no further; which of them belong together, `anyOf` says.
+/// All members are at the top level, for clients that read only that. `anyOf` states which of them belong together.
 pub(super) fn schema(kinds: &[Kind]) -> Value {
     let mut generator = SchemaSettings::draft2020_12().with(|s| s.meta_schema = None).into_generator();
     let (mut properties, mut ways) = (Map::new(), Vec::new());
@@ -30,7 +29,7 @@ pub(super) fn schema(kinds: &[Kind]) -> Value {
             };
             properties.insert(name.clone(), both);
         }
-        // What a type lacks is not said, rather than said to be null.
+        // The schema says nothing about members that a type lacks; it does not require them to be null.
         let kept = ["title", "required"].into_iter().filter_map(|k| Some((k.to_owned(), described.get(k)?.clone())));
         ways.push(Value::Object(kept.collect()));
     }
@@ -40,7 +39,7 @@ pub(super) fn schema(kinds: &[Kind]) -> Value {
     schema
 }
 
-/// Returns a schema for what one of two describes; the words of the first count.
+/// Returns a schema that accepts both; it has the description of the first.
 fn either(one: &Value, other: &Value) -> Value {
     let bare = |v: &Value| {
         let mut v = v.clone();
@@ -61,12 +60,12 @@ fn either(one: &Value, other: &Value) -> Value {
     }
 }
 
-/// Takes out what is for generators and not for readers: names of number formats, values of members that are missing.
+/// Removes the parts that only code generators need: names of number formats, and defaults.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Array(all) => all.iter_mut().for_each(plain),
         Value::Object(members) => {
-            // Not a member of a document that has this name: its schema is an object.
+            // A member of an answer can have this name too. Its schema is an object, so it is kept.
             members.retain(|name, value| value.is_object() || name != "format" && name != "default");
             members.values_mut().for_each(plain);
         }
@@ -79,7 +78,7 @@ mod tests {
     use crate::mcp::tools::ALL;
     use serde_json::{Map, Value};
 
-    /// Names the members of objects that nobody says anything about.
+    /// Collects the members of objects that have no description.
     fn unexplained(at: &str, schema: &Value, definitions: &Map<String, Value>, out: &mut Vec<String>) {
         let is_explained = |v: &Value| {
             let says = |v: &Value| v["description"].as_str().is_some_and(|d| !d.is_empty());

@@ -27,15 +27,15 @@ pub(super) fn brief(full: &Value) -> Value {
     json!({"type": "object", "properties": properties, "minProperties": least})
 }
 
-/// What a schema allows, with references followed.
+/// The values that a schema allows, with references resolved.
 #[derive(Debug, Default)]
 struct Shape<'a> {
     types: BTreeSet<&'a str>,
-    /// Strings that are allowed; empty: all.
+    /// Allowed strings; empty if all are allowed.
     choices: BTreeSet<&'a str>,
     /// An alternative allows any string.
     any_string: bool,
-    /// Schemas of items of lists.
+    /// Schemas of list items.
     items: Vec<&'a Value>,
 }
 

@@ -1,7 +1,7 @@
 //! A review by the agent that calls: it gets the questions that a backend would get, and submits its answers.
 //!
-//! Nothing is kept between the calls. The ID of a plan is the nonce of its questions, and a question is known by a
-//! digest of its text: an answer to a question about another state of the change fits none.
+//! No state is stored between the calls. The ID of a plan is the nonce of its questions, and the ID of a question is
+//! a digest of its text, so an answer about another state of the change matches no question.
 
 use super::answers::{kind, schema};
 use super::session::source;
@@ -21,9 +21,9 @@ use crate::wire::answer::{Plan, PlannedQuestion, Submitted};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Bytes of questions that one answer of `review_plan` shows.
+/// Bytes of questions in one answer of `review_plan`, at most.
 const SHOWN: usize = 100_000;
-/// Bytes of one submitted answer.
+/// Bytes of one submitted answer, at most.
 const MAX_ANSWER: usize = 1 << 20;
 
 const SOURCE: Arg = Arg {
@@ -100,7 +100,7 @@ fn answers_schema() -> Value {
     json!({"type": "object", "additionalProperties": {"type": "object"}})
 }
 
-/// Runs the review with the agent in place of the backends.
+/// Runs the review with the agent as the backend.
 fn reviewed(call: &Call<'_>, agent: &Agent) -> Result<Review> {
     let mut request = call.stored()?;
     request.source = Source::Changes { base: None };
@@ -109,7 +109,7 @@ fn reviewed(call: &Call<'_>, agent: &Agent) -> Result<Review> {
     }
     let summary = call.given.text("summary").map(str::trim).filter(|summary| !summary.is_empty());
     request.brief.summary = summary.map(str::to_owned);
-    // It reads other files with its own tools.
+    // The agent reads other files with its own tools.
     request.overrides.depth = Some(Depth::Quick);
     request.cache = CacheUse::Refused;
     let world = review::World { agent: Some(agent), ..call.world() };

@@ -1,4 +1,4 @@
-//! From finding to fix: decisions that an agent proposes, replacements that it applies, and whether a finding is gone.
+//! From finding to fix: an agent proposes decisions, applies replacements, and checks whether a finding is gone.
 
 use super::answers::{kind, schema};
 use super::{Call, Effect, Tool};
@@ -22,7 +22,7 @@ use crate::wire::answer::{Applied, ForbiddenFile, OpenFinding, PlannedFix, Propo
 use crate::wire::stored::Session;
 use jiff::civil::Date;
 
-/// Who the entries of the proposals name.
+/// Author of the entries that an agent proposes.
 const AGENT: &str = "agent (MCP)";
 
 const FINDINGS: Arg = Arg {
@@ -172,7 +172,7 @@ impl Opened {
     }
 }
 
-/// Returns the names of the findings that a call is about.
+/// Returns the IDs of the findings in the call.
 fn named(call: &Call<'_>) -> Result<Vec<String>> {
     let names: Vec<String> = call.given.texts("findings").into_iter().map(str::to_owned).collect();
     match names.is_empty() {
@@ -254,7 +254,7 @@ fn verify_fix(call: &Call<'_>) -> Result<Answer> {
     Ok(Answer::new(object(wire::value(&content)), words))
 }
 
-/// What an agent may not change without asking.
+/// Rules for the agent on what it may not change without the user's consent.
 const RULES: &str = "Do not change without the user's consent what checks the code: policy, decisions, hooks, CI files, build and package \
     scripts, configuration of tests and linters, assertions, comments that suppress findings. Deleting or weakening a check is no fix.";
 

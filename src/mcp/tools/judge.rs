@@ -1,6 +1,7 @@
-//! The judge's menu: a change against its contract, a proposal, files, a disagreement, and who can be asked.
+//! The tools of the judge: a change against its contract, a proposal, files, a disagreement, and the health of the
+//! backends.
 //!
-//! Clients name files and nothing else: what a model is asked is fixed.
+//! Clients can only name files. The questions to models are fixed.
 
 use super::answers::{kind, schema};
 use super::{Call, Effect, Tool, stateless};
@@ -110,7 +111,7 @@ pub(super) const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Puts together what is asked for, but for the contract.
+/// Builds the request from the arguments, without the contract.
 fn asked(call: &Call<'_>) -> Result<JudgeAsk> {
     let root = call.fence.home(call.env)?.dir().to_owned();
     let folder = call.given.text("report_dir").unwrap_or(REPORT_DIR);
@@ -127,9 +128,10 @@ fn asked(call: &Call<'_>) -> Result<JudgeAsk> {
     Ok(ask)
 }
 
-/// Hears that a call was refused for its arguments: no report of an earlier one may be taken for its own.
+/// Handles a call that was rejected for its arguments: replaces an earlier report, so that it is not taken for this
+/// call's.
 fn refused(call: &Call<'_>, why: &Error) -> Result<()> {
-    // Which folder is meant, nobody knows.
+    // The report folder is unknown.
     if call.given.is_spoilt("report_dir") {
         return Ok(());
     }
@@ -165,7 +167,7 @@ impl Call<'_> {
         Ok(ask)
     }
 
-    /// Returns the document that an argument names.
+    /// Returns the path of the document in an argument.
     fn named(&self, argument: &str, root: &Path) -> Result<PathBuf> {
         let named = self.given.text(argument).unwrap_or_default();
         self.fence.document(named, root).map_err(|e| Error { message: format!("{argument}: {}", e.message), ..e })
@@ -221,7 +223,7 @@ fn health(call: &Call<'_>) -> Result<Answer> {
     Ok(Answer::new(object(wire::value(&health)), text))
 }
 
-/// Makes an answer of what says itself how it went.
+/// Creates the answer of a run, with its outcome and error.
 fn conducted(content: Map<String, Value>, mut text: String, conduct: &Conduct) -> Answer {
     if let Some(error) = &conduct.error {
         text.push_str(&format!("error: {error}\n"));
@@ -229,13 +231,13 @@ fn conducted(content: Map<String, Value>, mut text: String, conduct: &Conduct) -
     ended(content, text, conduct.outcome)
 }
 
-/// Makes an answer of what ended so.
+/// Creates the answer for an outcome.
 fn ended(content: Map<String, Value>, mut text: String, outcome: Outcome) -> Answer {
     if outcome == Outcome::Error {
         text.push_str("Do not call this tool again with the same arguments.\n");
     }
     if outcome == Outcome::Incomplete {
-        // Its summary says whether asking again can help.
+        // The summary says whether a retry can help.
         text = format!("INCOMPLETE: this is not an approval. Do not call this tool in a loop.\n{text}");
     }
     let is_error = outcome == Outcome::Error;

@@ -1,13 +1,13 @@
-//! What a review found, in words for whoever has to act on it.
+//! The text of a review for the agent that acts on it.
 
 use crate::wire;
 
-/// Findings that the text names.
+/// Findings that the text lists, at most.
 const NAMED: usize = 20;
-/// Files left out that the text names.
+/// Skipped files that the text lists, at most.
 const NAMED_SKIPPED: usize = 10;
 
-/// Says what a review found to whoever has to act on it.
+/// Describes a review for the agent that acts on it.
 pub(in crate::mcp) fn report(report: &wire::Report) -> String {
     let s = &report.summary;
     if report.outcome == wire::Outcome::NothingToReview {
@@ -58,7 +58,7 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
     text
 }
 
-/// Names the files that were left out: a line each.
+/// Lists the skipped files, one a line.
 fn skipped(report: &wire::Report) -> String {
     let all = &report.coverage.skipped;
     let mut text = String::new();

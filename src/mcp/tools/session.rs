@@ -1,4 +1,4 @@
-//! Reviews that are kept: a round is asked for, the history looked at, a session closed.
+//! Stored reviews: the tools that request a round, list the history, and close a session.
 
 use super::answers::{kind, schema};
 use super::review_words as words;
@@ -25,7 +25,7 @@ use crate::wire::{Outcome, Verdict};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// Sessions that one list may name.
+/// Sessions in one list, at most.
 const MOST_LISTED: i64 = 100;
 const SOURCES: &[&str] = &["changes", "staged", "unstaged", "commit", "branch"];
 
@@ -99,7 +99,7 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg { name: "review_id", about: "ID of the review to show, or latest.", kind: ID, required: false },
         ],
         answers: || schema(&[kind::<stored::History>, kind::<stored::Session>]),
-        // What cannot be read is put aside.
+        // Damaged sessions are moved aside.
         effect: Effect::Settles,
         asks: false,
         run: history,
@@ -132,20 +132,20 @@ pub(super) const TOOLS: &[Tool] = &[
     },
 ];
 
-/// What a client asks of the store.
+/// Requests to the store.
 impl Call<'_> {
-    /// Returns a request about the repository that is served.
+    /// Returns a request for the served repository.
     pub(super) fn stored(&self) -> Result<ReviewRequest> {
         let served = self.fence.repository(None, self.env)?.whole();
         Ok(self.request(Source::Auto, &served))
     }
 
-    /// Returns the store, where there is one.
+    /// Returns the store, if it exists.
     pub(in crate::mcp) fn store(&self) -> Result<(Place, Option<Store>)> {
         rounds::open(&self.stored()?, self.env)
     }
 
-    /// Finds the session that a client means.
+    /// Finds the session that a client names.
     pub(in crate::mcp) fn session(&self, name: &str) -> Result<(Place, Store, SessionId)> {
         let unknown = || {
             Error::usage(format!("review {} not found", shown(name)))
@@ -191,7 +191,7 @@ fn request_review(call: &Call<'_>) -> Result<Answer> {
     Ok(reviewed(&done, &refused))
 }
 
-/// Reads what the coder says.
+/// Parses the coder's response.
 fn answered(value: &Value) -> Result<Response> {
     match value {
         Value::String(text) => Response::parse(text),
@@ -199,7 +199,7 @@ fn answered(value: &Value) -> Result<Response> {
     }
 }
 
-/// Returns the documents that may be given to a reviewer, from the top, and for each of the others why not.
+/// Returns the documents that a backend may get, relative to the top, and the rejected ones with the reason.
 fn documents(call: &Call<'_>, top: &Path) -> (Vec<PathBuf>, Vec<RefusedDocument>) {
     let (mut fine, mut refused) = (Vec::new(), Vec::new());
     for name in call.given.texts("relevant_docs") {
@@ -218,7 +218,7 @@ fn documents(call: &Call<'_>, top: &Path) -> (Vec<PathBuf>, Vec<RefusedDocument>
     (fine, refused)
 }
 
-/// Reads what is to be reviewed, and which files of it.
+/// Parses the source of a review and its file filter.
 pub(super) fn source(value: &Value) -> Result<(Source, Vec<String>)> {
     let bad = |what: String| {
         Error::usage(format!("source: {what}")).hint(format!(
@@ -279,7 +279,7 @@ pub(super) fn source(value: &Value) -> Result<(Source, Vec<String>)> {
     Ok((source, files))
 }
 
-/// Puts a round into an answer.
+/// Creates the answer for a round.
 fn reviewed(done: &Done, refused: &[RefusedDocument]) -> Answer {
     let stored = &done.stored;
     let unsaved = done.unsaved.clone();
@@ -346,7 +346,7 @@ fn history(call: &Call<'_>) -> Result<Answer> {
     Ok(Answer::new(object(wire::value(&history)), text))
 }
 
-/// Says how a session stands.
+/// Describes the state of a session.
 fn session_words(session: &stored::Session) -> String {
     let mut text = format!("{}  {}  rounds {}\n", session.review_id, wire::name(&session.status), session.rounds.len());
     if let Some(last) = session.rounds.last() {
@@ -363,7 +363,7 @@ fn complete(call: &Call<'_>) -> Result<Answer> {
         Some("merged") => Status::Merged,
         _ => Status::Abandoned,
     };
-    // Masked as every other word of an agent that is kept.
+    // Redact the notes, as all stored text of an agent.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
     let notes = call.given.text("notes").map(|n| context::summary(n, &rules)).filter(|n| !n.is_empty());
     let actor = context::summary(&place.actor, &rules);

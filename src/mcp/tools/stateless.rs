@@ -1,4 +1,4 @@
-//! Reviews that nothing is kept of: code that is handed over, what is staged or not, a commit, a branch.
+//! Reviews that are not stored: submitted code, staged or unstaged changes, a commit, a branch.
 
 use super::answers::{kind, schema};
 use super::review_words as words;
@@ -17,7 +17,7 @@ use crate::wire;
 use crate::wire::answer::{Metadata, Reported};
 use serde_json::Value;
 
-/// Bytes of code that is handed over.
+/// Bytes of submitted code, at most.
 const CODE: usize = 8 << 20;
 
 pub(in crate::mcp) const FOCUS: Kind = Kind::Choices { of: AREAS, also: |s| Category::parse(s).is_some() };
@@ -54,7 +54,7 @@ const PATH: Arg = Arg {
     required: false,
 };
 
-/// What all of these have in common: they look, ask whom policy names, and keep nothing.
+/// Common fields of these tools: they read, ask the backends of the policy, and store nothing.
 const LOOK: Tool = Tool {
     name: "",
     title: "",
@@ -169,7 +169,7 @@ fn code(call: &Call<'_>) -> Result<Answer> {
 fn in_repository(call: &Call<'_>, source: Source, files: Vec<String>) -> Result<Answer> {
     let named = call.given.text("repository_path");
     let served = call.fence.repository(named, call.env)?;
-    // Globs begin at the folder that was named.
+    // Globs are relative to the named folder.
     let served = if named.is_some() { served } else { served.whole() };
     let request = ReviewRequest { files, ..asked(call, source, &served)? };
     answer(call, &request)
@@ -194,7 +194,7 @@ fn branch(call: &Call<'_>) -> Result<Answer> {
     in_repository(call, Source::Branch { head, base }, files)
 }
 
-/// Builds the request from what all these tools take.
+/// Builds the request from the arguments that all these tools share.
 fn asked(call: &Call<'_>, source: Source, served: &Served) -> Result<ReviewRequest> {
     let mut request = call.request(source, served);
     request.backends = call.provider(served)?;
@@ -207,7 +207,7 @@ pub(super) fn depth(call: &Call<'_>) -> Option<Depth> {
     call.given.text("review_depth").map(|d| if d == "thorough" { Depth::Thorough } else { Depth::Quick })
 }
 
-/// Returns the areas that were chosen; `None` where none was.
+/// Returns the selected categories; `None` if the call selects none.
 fn focus(call: &Call<'_>) -> Option<Vec<Category>> {
     let areas: Vec<_> = call.given.texts("focus_areas").into_iter().filter_map(Category::parse).collect();
     (!areas.is_empty()).then_some(areas)
@@ -217,7 +217,7 @@ fn answer(call: &Call<'_>, request: &ReviewRequest) -> Result<Answer> {
     Ok(told(&review::run(request, &call.world())?))
 }
 
-/// Makes an answer of a review.
+/// Creates the answer for a review.
 pub(super) fn told(review: &Review) -> Answer {
     let report = report::json::report(review);
     let (provider, metadata) = (provider(review), metadata(review));
@@ -234,7 +234,7 @@ pub(super) fn told(review: &Review) -> Answer {
     Answer::new(content, names.masked(&text))
 }
 
-/// Returns the backends that were asked, or `rules` where none was.
+/// Returns the backends that were asked, or `rules` if none was.
 fn provider(review: &Review) -> String {
     let asked: Vec<&str> = review.models.usage.iter().map(|u| u.backend.as_str()).collect();
     if asked.is_empty() { "rules".to_owned() } else { asked.join(", ") }
@@ -256,7 +256,7 @@ fn metadata(review: &Review) -> Metadata {
     }
 }
 
-/// Returns the end of a file's name in a language; an unknown one is plain text.
+/// Returns the file extension of a language; an unknown language is plain text.
 fn extension(language: &str) -> &'static str {
     const KNOWN: &[(&str, &[&str])] = &[
         ("c", &["c"]),
@@ -301,7 +301,7 @@ fn extension(language: &str) -> &'static str {
     KNOWN.iter().find(|(_, names)| names.contains(&language.as_str())).map_or("txt", |(end, _)| end)
 }
 
-/// Returns the schema of the answers: the JSON report, and beside it who reviewed what.
+/// Returns the schema of the answers: the JSON report with the name of the reviewer.
 pub(super) fn answers() -> Value {
     schema(&[kind::<Reported>])
 }

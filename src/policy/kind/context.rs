@@ -6,7 +6,7 @@ use crate::policy::value::{Value, closest};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
-/// The most servers.
+/// Servers, at most.
 const MAX_SERVERS: usize = 16;
 /// The keys of a server, and the kind of each.
 pub(in crate::policy) const KEYS: [(&str, Kind); 7] = [
@@ -66,7 +66,7 @@ fn server(server: &str, table: &DeTable<'_>) -> Read {
     Ok(Value::Table(rows))
 }
 
-/// Checks that the keys of a server fit together.
+/// Checks that the keys of a server are consistent.
 fn check(server: &str, rows: &[(String, Value)]) -> Result<(), Complaint> {
     let row = |key: &str| rows.iter().find(|(name, _)| name == key).map(|(_, v)| v);
     let has = |key: &str| row(key).is_some();
@@ -96,7 +96,7 @@ fn check(server: &str, rows: &[(String, Value)]) -> Result<(), Complaint> {
     }
 }
 
-/// Puts the name of a key in front of a complaint about it.
+/// Adds the name of the key to a complaint.
 fn named(complaint: Complaint, key: &str) -> Complaint {
     Complaint { text: format!("has {key:?}, which {}", complaint.text), ..complaint }
 }
@@ -151,7 +151,7 @@ fn compiled(pattern: &str) -> Result<regex::Regex, String> {
     built.map_err(|e| e.to_string().lines().last().unwrap_or_default().trim().to_owned())
 }
 
-/// Returns true for an entry that a command or an environment can hold.
+/// Returns true if a command or an environment variable can contain the text.
 pub(super) fn is_plain(s: &str) -> bool {
     !s.is_empty() && s.len() <= 4096 && !s.chars().any(char::is_control)
 }

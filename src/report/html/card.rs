@@ -9,11 +9,11 @@ use crate::report::words;
 use crate::untrusted::{self, Inert};
 use std::collections::HashMap;
 
-/// Bytes of a line of a finding's own code.
+/// Bytes of a line of a finding's own code, at most.
 const MOST_OF_A_LINE: usize = 1_000;
-/// Lines of a quote that has no frame.
+/// Lines of a quote without a frame, at most.
 const QUOTED: usize = 6;
-/// Lines of a replacement.
+/// Lines of a replacement, at most.
 const REPLACED: usize = 60;
 
 /// The position of a card, which decides whether it shows its own code.
@@ -21,7 +21,7 @@ const REPLACED: usize = 60;
 pub(super) enum Stand {
     /// Below its line.
     InPlace,
-    /// At the head of its file, with its own code.
+    /// At the top of its file, with its own code.
     OfFile,
     /// Outside of all files.
     OfChange,
@@ -42,7 +42,7 @@ pub(super) fn write<'r>(
     out.raw("<article class=\"f ").raw(f.severity().name());
     out.raw(if f.counts() { "" } else { " aside" }).raw(if f.blocking { " blocks" } else { "" });
     out.raw("\" id=F").digits(id).raw(" tabindex=-1 data-o=").digits(origin as u64);
-    // Below the heading of the section there, of the file here.
+    // A level below the heading of the section or of the file.
     let heading = if stand == Stand::OfChange {
         (">\n<h3>", "</h3>\n<p class=meta>")
     } else {
@@ -116,7 +116,7 @@ pub(super) fn write<'r>(
     out.raw("</p>\n</article>\n");
 }
 
-/// Writes how to let a false positive pass: with a comment, or with a waiver if no comment suppresses the finding.
+/// Writes how to dismiss a false positive: with a comment, or with a waiver if no comment can suppress the finding.
 fn way_out(f: &Finding, out: &mut Markup) {
     let (label, what, text) = match remedy::comment(f) {
         Some(comment) => ("False positive? Add above the line: ", "Copy the comment", comment),
@@ -157,7 +157,7 @@ fn meta(f: &Finding, stand: Stand, out: &mut Markup) {
     }
 }
 
-/// Returns a piece of evidence beyond what found the finding.
+/// Returns an item of evidence in addition to the one that made the finding.
 fn support(e: &Evidence) -> Option<String> {
     match e {
         Evidence::Rule(_) | Evidence::Carried { .. } => None,
@@ -174,7 +174,7 @@ fn prose(label: &'static str, text: &str, out: &mut Markup) {
     }
 }
 
-/// Writes a reference: as a link where it is an address on the web, in characters that need no care.
+/// Writes a reference; as a link if it is a web address of characters that need no escaping.
 pub(super) fn link(reference: &str, out: &mut Markup) {
     let on_the_web = reference.strip_prefix("https://").or_else(|| reference.strip_prefix("http://"));
     let is_host = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -195,7 +195,7 @@ fn replacement(f: &Finding, text: &str, out: &mut Markup) {
         return;
     }
     out.raw("<p><b>Replace with</b>");
-    // A reader must not paste what the page cannot show.
+    // A reader must not paste characters that the page cannot show.
     if !untrusted::has_active(text) {
         out.copy("Copy the replacement", text);
     }
@@ -243,7 +243,7 @@ fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
     out.raw("</div>\n");
 }
 
-/// Opens a block of code whose numbers take so many columns.
+/// Opens a block of code with a number column of this width.
 pub(super) fn open(width: usize, out: &mut Markup) {
     out.raw("<div class=\"d w").digits(width as u64).raw("\" translate=no>");
 }

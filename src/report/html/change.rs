@@ -1,7 +1,7 @@
-//! Selects what the page shows of the change: files, lines, and the position of each finding.
+//! Selects the part of the change on the page: files, lines, and the position of each finding.
 //!
-//! The number of lines is bounded. Lines around findings are selected first, those of the worst findings before the
-//! others; then the rest of their files, then other files. Gaps state how many lines they leave out.
+//! The number of lines is bounded. Lines around findings are selected first, starting with the worst findings; then
+//! the rest of their files, then other files. Gaps state the number of omitted lines.
 
 use crate::diff::{Body, FileChange, Hunk, ObjectId, RepoPath, TextChange};
 use crate::finding::{Finding, LineSpan};
@@ -10,24 +10,24 @@ use crate::review::{Record, Review};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lines on a page, and lines of one file beyond those around its findings.
+/// Lines on a page, and lines of one file in addition to those around its findings, at most.
 const LINES: usize = 24_000;
 const LINES_OF_A_FILE: usize = 4_000;
-/// Lines on each side of a finding that are shown before anything else is.
+/// Lines on each side of a finding that are selected before all others.
 const AROUND: usize = 8;
-/// Findings on a page.
+/// Findings on a page, at most.
 const FINDINGS: usize = 8_000;
-/// Files without findings on a page.
+/// Files without findings on a page, at most.
 const FILES: usize = 2_000;
 
-/// What the page shows.
+/// The content of the page.
 #[derive(Debug)]
 pub(super) struct Page<'r> {
     /// In the order of the change; files that are not in it last.
     pub(super) files: Vec<File<'r>>,
     /// Findings about the change as a whole, by their index in the review.
     pub(super) whole: Vec<usize>,
-    /// Why no lines are shown; `None` where they are.
+    /// Reason why no lines are shown; `None` if lines are shown.
     pub(super) without_lines: Option<&'static str>,
     /// Findings that are not on the page.
     pub(super) findings_left_out: usize,
@@ -35,18 +35,18 @@ pub(super) struct Page<'r> {
     pub(super) files_left_out: Vec<RepoPath>,
     /// Lines that are not on the page.
     pub(super) lines_left_out: usize,
-    /// There are so many lines that long ones are cut short.
+    /// The page has so many lines that long ones are truncated.
     pub(super) is_large: bool,
 }
 
-/// What the page shows of a file.
+/// The content of the page for one file.
 #[derive(Debug)]
 pub(super) struct File<'r> {
     pub(super) commit: Option<ObjectId>,
     pub(super) path: RepoPath,
-    /// `None`: it is not in the stored change.
+    /// `None` if the stored change does not have the file.
     pub(super) change: Option<FileChange>,
-    /// The change names the file and does not hold its lines.
+    /// The change names the file without its lines.
     pub(super) is_left_out: bool,
     /// Findings without a shown line. Their cards have their own code.
     pub(super) loose: Vec<usize>,
@@ -67,7 +67,7 @@ pub(super) struct Placed {
 }
 
 impl<'r> Page<'r> {
-    /// Chooses what is shown of a review.
+    /// Selects the content of the page.
     pub(super) fn of(review: &'r Review) -> Self {
         let (changes, without_lines) = match &review.record {
             None => (Vec::new(), Some("The lines of this change were not stored. Each finding shows its own.")),
@@ -103,7 +103,7 @@ impl<'r> Page<'r> {
         page
     }
 
-    /// Chooses the lines. A finding whose lines find no room shows its own.
+    /// Selects the lines. A finding whose lines are not selected shows its own code.
     fn choose_lines(&mut self, findings: &[Finding]) {
         let all: usize = self.files.iter().map(File::rows).sum();
         let mut room = LINES;
@@ -117,7 +117,7 @@ impl<'r> Page<'r> {
             let file = &mut self.files[i];
             let Placed { hunk, rows, .. } = file.placed[p].clone();
             let most = file.rows_of(hunk);
-            // Of a finding over many lines its ends are enough.
+            // For a finding over many lines, its first and last lines are enough.
             let end = (rows.end.min(rows.start + 2 * AROUND) + AROUND).min(most);
             let last = rows.end.saturating_sub(AROUND).max(rows.start)..(rows.end + AROUND).min(most);
             for window in [rows.start.saturating_sub(AROUND)..end, last] {
@@ -166,7 +166,7 @@ impl<'r> File<'r> {
         }
     }
 
-    /// Returns the lines, where there are any to show.
+    /// Returns the text change, if there are lines to show.
     pub(super) fn text(&self) -> Option<&TextChange> {
         match &self.change.as_ref()?.body {
             Body::Text(text) => Some(text),
@@ -189,7 +189,7 @@ impl<'r> File<'r> {
         self.text().and_then(|t| t.hunks.get(hunk)).map_or(0, rows)
     }
 
-    /// Returns how many rows the hunks have.
+    /// Returns the number of rows of all hunks.
     pub(super) fn rows(&self) -> usize {
         (0..self.shown.len()).map(|h| self.rows_of(h)).sum()
     }
@@ -198,7 +198,7 @@ impl<'r> File<'r> {
         self.shown.iter().flatten().map(Range::len).sum()
     }
 
-    /// Shows rows of a hunk, from the first on, as far as there is room.
+    /// Selects rows of a hunk, from the first one on, within the remaining room.
     fn show(&mut self, hunk: usize, rows: Range<usize>, room: &mut usize) {
         let Some(shown) = self.shown.get_mut(hunk) else { return };
         let mut at = rows.start;
@@ -224,7 +224,7 @@ impl<'r> File<'r> {
         });
     }
 
-    /// Takes the findings off their lines of which the last is not shown.
+    /// Detaches the findings whose last line is not selected.
     fn loosen(&mut self) {
         let shown = std::mem::take(&mut self.shown);
         let is_shown = |p: &Placed| {
@@ -240,12 +240,12 @@ impl<'r> File<'r> {
     }
 }
 
-/// Returns how many rows a hunk has.
+/// Returns the number of rows of a hunk.
 pub(super) fn rows(hunk: &Hunk) -> usize {
     hunk.old.count as usize + hunk.edits.iter().map(|e| e.new.count as usize).sum::<usize>()
 }
 
-/// Returns the findings that are shown, in their order: all, or the worst of very many.
+/// Returns the indices of the findings on the page, in order: all, or the worst of very many.
 fn chosen(findings: &[Finding]) -> Vec<usize> {
     let mut all: Vec<usize> = (0..findings.len()).collect();
     if all.len() > FINDINGS {
@@ -256,7 +256,8 @@ fn chosen(findings: &[Finding]) -> Vec<usize> {
     all
 }
 
-/// Puts findings into their files, and adds the files that the change does not hold. Returns those without a file.
+/// Assigns findings to their files, and adds files that the change does not have. Returns the findings without a
+/// file.
 fn place<'r>(findings: &'r [Finding], chosen: &[usize], files: &mut Vec<File<'r>>) -> Vec<usize> {
     let mut by_path: HashMap<(Option<ObjectId>, RepoPath), Vec<usize>> = HashMap::new();
     for (i, file) in files.iter().enumerate() {
@@ -274,7 +275,7 @@ fn place<'r>(findings: &'r [Finding], chosen: &[usize], files: &mut Vec<File<'r>
             vec![files.len() - 1]
         });
         let on_lines = f.lines().and_then(|span| {
-            // Of two branches in one push that change the file, the one that has the line.
+            // If two branches of a push change the file, select the one that has the line.
             known.iter().find_map(|i| Some((*i, locate(files[*i].text()?, span)?)))
         });
         match on_lines {
@@ -289,7 +290,7 @@ fn place<'r>(findings: &'r [Finding], chosen: &[usize], files: &mut Vec<File<'r>
     whole
 }
 
-/// Takes away files without findings beyond a number, and returns their names.
+/// Removes files without findings past a limit, and returns their names.
 fn thin_out(files: &mut Vec<File<'_>>) -> Vec<RepoPath> {
     let mut kept = 0;
     let mut names = Vec::new();
@@ -305,7 +306,7 @@ fn thin_out(files: &mut Vec<File<'_>>) -> Vec<RepoPath> {
     names
 }
 
-/// Returns the hunk that holds the first line, and the rows of the lines as far as they are in it.
+/// Returns the hunk that contains the first line, and the rows of those lines that it contains.
 fn locate(text: &TextChange, span: LineSpan) -> Option<(usize, Range<usize>)> {
     let first = span.first.get();
     let at = text.hunks.partition_point(|h| h.new.start.saturating_add(h.new.count) <= first);
@@ -314,7 +315,7 @@ fn locate(text: &TextChange, span: LineSpan) -> Option<(usize, Range<usize>)> {
     Some((at, row(hunk, first)..row(hunk, last) + 1))
 }
 
-/// Returns the row of a line of the new side; the line is in the hunk.
+/// Returns the row of a line of the new side. The hunk must contain the line.
 fn row(hunk: &Hunk, line: u32) -> usize {
     let (mut row, mut at) = (0, hunk.new.start);
     for edit in &hunk.edits {

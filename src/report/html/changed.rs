@@ -1,18 +1,18 @@
-//! Which words of a line were changed.
+//! Finds the changed words of a line.
 
 use std::ops::Range;
 
-/// Bytes of a line beyond which nobody looks for words.
+/// Bytes of a line that is compared by words, at most.
 const LONGEST: usize = 1_000;
-/// Pairs of words that are compared at most.
+/// Pairs of words that are compared, at most.
 const PAIRS: usize = 20_000;
 
-/// What changed between two lines: the ranges of bytes that only the old one has, and only the new one.
+/// The byte ranges that only the old line has, and those that only the new one has.
 pub(super) type Changed = (Vec<Range<usize>>, Vec<Range<usize>>);
 
-/// Compares a removed line with the added one that took its place.
+/// Compares a removed line with the added one that replaces it.
 ///
-/// `None` where they have too little in common for marks to help, or are too long to be compared.
+/// `None` if they have too little in common for marks to help, or are too long.
 pub(super) fn changed(old: &[u8], new: &[u8]) -> Option<Changed> {
     if old.len() > LONGEST || new.len() > LONGEST {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn changed(old: &[u8], new: &[u8]) -> Option<Changed> {
     Some((gone(&a, &kept[0]), gone(&b, &kept[1])))
 }
 
-/// Cuts a line into words, runs of spaces, and single other characters.
+/// Splits a line into words, runs of spaces, and single other characters.
 fn words(text: &[u8]) -> Vec<Range<usize>> {
     let class = |b: u8| match b {
         b'_' | 0x80.. => 1,
@@ -94,7 +94,7 @@ fn common(rows: usize, columns: usize, same: impl Fn(usize, usize) -> bool) -> V
     out
 }
 
-/// Returns the ranges of what is not kept; a single space between two of them belongs to both.
+/// Returns the ranges of words that are not kept; a single space between two of them is included.
 fn gone(words: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for (r, _) in words.iter().zip(kept).filter(|(_, kept)| !**kept) {
@@ -137,7 +137,7 @@ mod tests {
             ("a = old.name", "a = new.title", "a = [old].[name]", "a = [new].[title]"),
         ] {
             let (x, y) = marked(old, new).unwrap();
-            // Neighbours with one character between grow together.
+            // Ranges with one character between them are merged.
             assert_eq!((x.replace("].[", "."), y.replace("].[", ".")), (a.replace("].[", "."), b.replace("].[", ".")));
         }
     }

@@ -6,22 +6,22 @@ use crate::report::words::grouped;
 use crate::untrusted::{Inert, pieces};
 use std::ops::Range;
 
-/// Bytes before a mark that are shown of a line that has to be cut.
+/// Bytes that a truncated line shows before a mark.
 const LEAD: usize = 120;
 
-/// A line, and what of it stands out.
+/// A line with its highlighted parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Code<'a> {
     pub(super) text: &'a [u8],
-    /// Bytes cut from the start of the line before it came here.
+    /// Bytes that were removed from the start of the line.
     pub(super) skipped: usize,
-    /// What a finding points at; in bytes of `text`.
+    /// Position of the finding, in bytes of `text`.
     pub(super) mark: Option<(usize, usize)>,
-    /// What was changed within the line, in order.
+    /// Changed words of the line, in order.
     pub(super) words: &'a [Range<usize>],
     /// The syntax of its parts, in order.
     pub(super) paint: &'a [Painted],
-    /// Bytes to show at most.
+    /// Bytes to show, at most.
     pub(super) most: usize,
 }
 
@@ -51,7 +51,7 @@ impl Code<'_> {
         out.raw("<i class=x>").inert(&format!("… {} bytes {which} …", grouped(bytes as u64))).raw("</i>");
     }
 
-    /// Returns what is shown: the start of the line, or where the mark is.
+    /// Returns the shown part: the start of the line, or the part around the mark.
     fn window(&self) -> Range<usize> {
         if self.text.len() <= self.most {
             return 0..self.text.len();
@@ -65,7 +65,7 @@ impl Code<'_> {
         start..start + cut(&self.text[start..], self.most)
     }
 
-    /// Returns how a byte looks: marked, part of a changed word, a comment, …
+    /// Returns the style of a byte: marked, part of a changed word, a comment, …
     fn look(&self, at: usize) -> Look {
         let word = self.words.partition_point(|w| w.end <= at);
         let is_word = self.words.get(word).is_some_and(|w| w.start <= at);
@@ -75,7 +75,7 @@ impl Code<'_> {
         Look { mark, word: is_word, kind, escaped: false }
     }
 
-    /// Writes text in which every byte is a character to be seen.
+    /// Writes text without bytes that need an escape.
     fn plain(&self, shown: Range<usize>, out: &mut Markup) {
         let mark = self.mark.map(|(start, end)| [start, end]).into_iter().flatten();
         let words = self.words.iter().flat_map(|w| [w.start, w.end]);
@@ -115,13 +115,13 @@ impl Code<'_> {
     }
 }
 
-/// How a part of a line looks.
+/// The style of a part of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Look {
     mark: bool,
     word: bool,
     kind: Option<Kind>,
-    /// The name of a hidden character, not the source itself.
+    /// The text is the name of a hidden character, not source code.
     escaped: bool,
 }
 

@@ -13,12 +13,12 @@ use crate::review::Review;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Bytes of a line, on a page of few lines and on one of many.
+/// Bytes of a line, on a page with few lines and on one with many, at most.
 const LINE: usize = 2_000;
 const LINE_OF_MANY: usize = 400;
 /// Lines that the browser lays out together.
 const BLOCK: usize = 40;
-/// Bytes of code on a page; lines beyond are counted.
+/// Bytes of code on a page, at most; further lines are counted.
 const BYTES: usize = 24 << 20;
 
 /// Writes the files.
@@ -113,7 +113,7 @@ impl<'r> Files<'r> {
                 row = range.start + i;
                 if block == 0 {
                     let until = placed.peek().map_or(range.end, |p| p.rows.end.clamp(row + 1, range.end));
-                    // A few lines are laid out faster than they are put off.
+                    // A few lines are laid out faster than they are deferred.
                     out.raw(if until - row < BLOCK / 4 { "<div class=\"b few\">" } else { "<div class=b>" });
                 }
                 let look = Look {
@@ -145,7 +145,7 @@ impl<'r> Files<'r> {
     }
 }
 
-/// A hunk, and what is shown of it.
+/// A hunk, and its shown rows.
 struct Window<'w, 'r> {
     file: &'w File<'r>,
     text: &'w TextChange,
@@ -157,15 +157,15 @@ struct Window<'w, 'r> {
     digits: usize,
 }
 
-/// How a row looks.
+/// The style of a row.
 struct Look<'a> {
-    /// A finding is on this row: on these bytes, or on all of it.
+    /// A finding is on this row: on these bytes, or on the whole row.
     mark: Option<Option<(u32, u32)>>,
     words: &'a [Range<usize>],
     paint: &'a [Painted],
     most: usize,
     digits: usize,
-    /// A carriage return at the end is shown.
+    /// Show a carriage return at the end.
     shows_ends: bool,
 }
 
@@ -192,7 +192,7 @@ fn row(line: &Line<'_>, look: &Look<'_>, out: &mut Markup) {
 }
 
 fn range(start: u32, count: u32, out: &mut Markup) {
-    // As git numbers an empty range: by the line before it.
+    // Git gives an empty range the number of the line before it.
     out.digits(if count == 0 { start - 1 } else { start });
     if count != 1 {
         out.raw(",").digits(count);
@@ -226,8 +226,8 @@ fn has_both_ends(w: &Window<'_, '_>) -> bool {
     ends.next().is_some_and(|first| ends.any(|end| end != first))
 }
 
-/// Returns the syntax colours of the rows of a hunk. Each side is a text of its own; unchanged lines are read on the new
-/// side.
+/// Returns the syntax colours of the rows of a hunk. Each side is coloured as a separate text; unchanged lines are
+/// part of the new side.
 fn paint(w: &Window<'_, '_>) -> Vec<Vec<Painted>> {
     let all: Vec<Line<'_>> = w.text.lines(w.hunk).collect();
     let side = |other: LineKind| all.iter().filter(move |l| l.kind != other).map(|l| trim_line_end(l.text));
@@ -261,7 +261,7 @@ fn changed_words(w: &Window<'_, '_>) -> HashMap<usize, Vec<Range<usize>>> {
             block
         };
         let (removed, added) = (of(LineKind::Removed), of(LineKind::Added));
-        // With different counts, lines cannot be paired.
+        // Lines can be paired only if the counts are equal.
         if removed.len() != added.len() {
             continue;
         }
@@ -278,7 +278,7 @@ fn changed_words(w: &Window<'_, '_>) -> HashMap<usize, Vec<Range<usize>>> {
     out
 }
 
-/// Writes the heading of a file, from inside of its `h3` on.
+/// Writes the heading of a file, after the opening `h3` tag.
 fn head(file: &File<'_>, out: &mut Markup) {
     out.text(file.path.as_bytes()).raw("</h3>");
     if let Some(change) = &file.change {

@@ -3,7 +3,7 @@
 use crate::report::words::grouped;
 use crate::untrusted::Inert;
 
-/// Bytes of one text that is not code. What is beyond is counted.
+/// Bytes of a text that is not code, at most. The remaining bytes are counted.
 const MOST_OF_A_TEXT: usize = 20_000;
 
 /// A page, or a part of one.
@@ -11,13 +11,13 @@ const MOST_OF_A_TEXT: usize = 20_000;
 pub(super) struct Markup(String);
 
 impl Markup {
-    /// Appends markup that stands in the source of this program.
+    /// Appends constant markup from the source of this program.
     pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    /// Appends foreign text, on one line. Fit for the inside of an element and of a quoted attribute.
+    /// Appends untrusted text on one line, for an element or a quoted attribute.
     pub(super) fn text(&mut self, text: impl AsRef<[u8]>) -> &mut Self {
         let text = text.as_ref();
         let most = cut(text, MOST_OF_A_TEXT);
@@ -28,8 +28,8 @@ impl Markup {
         self
     }
 
-    /// Appends foreign text that may have several lines, as what a paragraph holds. What stands between backticks is
-    /// code.
+    /// Appends untrusted text that may have several lines, as the content of a paragraph. Text between backticks
+    /// becomes code.
     pub(super) fn lines(&mut self, text: &str) -> &mut Self {
         let most = cut(text.as_bytes(), MOST_OF_A_TEXT);
         for (i, line) in text[..most].trim_end().lines().enumerate() {
@@ -57,7 +57,7 @@ impl Markup {
         escape(rest, &mut self.0);
     }
 
-    /// Appends inert text.
+    /// Appends text whose control characters are already escaped.
     pub(super) fn inert(&mut self, text: &str) -> &mut Self {
         escape(text, &mut self.0);
         self
@@ -69,18 +69,18 @@ impl Markup {
         self
     }
 
-    /// Appends a number as it is: of a line, or in the name of an element.
+    /// Appends a number without commas: of a line, or in the name of an element.
     pub(super) fn digits(&mut self, n: impl Into<u64>) -> &mut Self {
         self.0.push_str(&n.into().to_string());
         self
     }
 
-    /// Appends a button that copies a text. It is hidden until the script of the page makes it work.
+    /// Appends a button that copies a text. It is hidden until the script of the page enables it.
     pub(super) fn copy(&mut self, label: &'static str, text: &str) -> &mut Self {
         self.raw(" <button type=button class=copy hidden aria-label=\"").raw(label).raw("\" data-copy=\"");
         let mut escaped = String::with_capacity(text.len());
         escape(text, &mut escaped);
-        // Parsers of HTML keep line ends and tabs of attributes; tools that reformat a page may not. Two number signs
+        // HTML parsers keep line ends and tabs of attributes; tools that reformat a page may not. Two number signs
         // start a command in logs of Azure Pipelines and TeamCity.
         self.0.push_str(&escaped.replace('\n', "&#10;").replace('\t', "&#9;").replace("##", "#&#35;"));
         self.raw("\">Copy</button>")
@@ -96,12 +96,12 @@ impl Markup {
     }
 }
 
-/// Returns where a text may be cut so that at most `most` bytes are left, and no character is torn.
+/// Returns the position at which to truncate a text to at most `most` bytes without splitting a character.
 pub(super) fn cut(text: &[u8], most: usize) -> usize {
     if text.len() <= most {
         return text.len();
     }
-    // A byte of the inside of a character begins with the bits 10.
+    // The continuation bytes of a character begin with the bits 10.
     let mut at = most;
     while at > 0 && most - at < 4 && text[at] & 0xC0 == 0x80 {
         at -= 1;

@@ -1,4 +1,4 @@
-//! The sections of the page around the diff: what was reviewed, what was not, tests, models, notes.
+//! The sections of the page around the diff: coverage, skipped files, tests, models, notes.
 
 use super::change::Page;
 use super::diff::Files;
@@ -16,11 +16,11 @@ use crate::verdict::{Outcome, TestOutcome, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// Names listed for one reason, and entries of the other lists.
+/// Names listed for one reason, and entries of the other lists, at most.
 const NAMES: usize = 300;
-/// Kinds of findings listed by their titles.
+/// Kinds of findings listed by their titles, at most.
 const LISTED: usize = 50;
-/// Places listed of one kind.
+/// Positions listed for one kind, at most.
 const PLACES: usize = 6;
 
 /// Writes the facts of the review: the change, coverage, reviewers, policy, time, exit code.
@@ -105,7 +105,7 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
     out.raw("</dl>\n</section>\n");
 }
 
-/// Writes which files were not reviewed, and why.
+/// Lists the files that were not reviewed, with the reasons.
 pub(super) fn coverage(review: &Review, out: &mut Markup) {
     let c = &review.coverage;
     if c.failed.is_empty() && c.skipped.is_empty() {
@@ -196,7 +196,7 @@ pub(super) fn blocking(review: &Review, page: &Page<'_>, out: &mut Markup) {
     out.raw("</ol>\n</section>\n");
 }
 
-/// Writes where a finding is, with a link to it.
+/// Writes the position of a finding, with a link to it.
 fn place(index: usize, f: &Finding, review: &Review, page: &Page<'_>, out: &mut Markup) {
     let is_shown = page.shows(index);
     if is_shown {
@@ -337,7 +337,7 @@ fn graded(severity: Severity, text: &str, reference: Option<&str>, out: &mut Mar
     }
 }
 
-/// Writes the tickets and pages that models were given.
+/// Writes the tickets and pages that models saw.
 pub(super) fn context(review: &Review, out: &mut Markup) {
     if review.context.is_empty() {
         return;
@@ -432,7 +432,7 @@ fn spent(u: &Usage, out: &mut Markup) {
     out.raw("<td>").text(elapsed(u.duration)).raw("\n");
 }
 
-/// Writes which findings, lines and files the page leaves out.
+/// Writes how many findings, lines and files the page omits.
 pub(super) fn left_out(page: &Page<'_>, out: &mut Markup) {
     let bounded = page.lines_left_out + page.findings_left_out + page.files_left_out.len();
     if bounded == 0 {

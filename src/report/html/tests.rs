@@ -1,4 +1,4 @@
-//! What the page shows, and what it never does.
+//! Tests of the page: its content, and text that must never appear unescaped.
 
 use super::*;
 use crate::error::ExitStatus;
@@ -13,7 +13,7 @@ fn page(review: &Review) -> String {
     String::from_utf8(out).expect("a page is UTF-8")
 }
 
-/// The page without our own style and script, which hold what foreign text must not.
+/// Returns the page without our own style and script, which contain the markup that untrusted text must not have.
 fn foreign(review: &Review) -> String {
     page(review).replace(STYLE, "").replace(SCRIPT, "")
 }
@@ -87,16 +87,16 @@ fn inj_16_only_addresses_on_the_web_are_links() {
 fn a_finding_stands_below_its_last_line_or_with_its_own_code() {
     let out = foreign(&full());
     let at = |what: &str| out.find(what).unwrap_or_else(|| panic!("{what}"));
-    // A conflict of five lines, of which all are marked.
+    // A conflict of five lines, all of them marked.
     let conflict = at("<span class=sev>critical</span> Conflict markers</h4>");
     assert!(at("&gt;&gt;&gt;&gt;&gt;&gt;&gt; topic") < conflict && conflict < at("</span> d() {}"));
     assert_eq!(out.matches(" class=m data-n=\"   9\"").count() + out.matches(" class=m data-n=\"    9\"").count(), 1);
-    // The file is in the change, the line is not: the fourth note.
+    // The file is in the change, the line is not. This is the fourth note.
     let notes = out.split("<h3>src/notes.rs</h3>").nth(1).unwrap().split("</section>").next().unwrap();
     assert_eq!(notes.matches("<article").count(), 6);
     assert_eq!(notes.matches("Same as <a href=#F").count(), 5);
     assert!(notes.contains("data-n=\"30\""), "{notes}");
-    // A file that the change does not hold.
+    // A file that is not in the change.
     let deploy = out.split("<h3>deploy.sh</h3>").nth(1).unwrap().split("</section>").next().unwrap();
     assert!(deploy.contains("commit 1a2b3c4d5e6f") && deploy.contains("PASSWORD=********"), "{deploy}");
 }
@@ -137,7 +137,7 @@ fn the_title_names_the_repository_and_the_change() {
     });
     assert!(title(&review).ends_with(" – &lt;shop&gt; – branch HEAD against origin/main"), "{}", title(&review));
     assert!(foreign(&review).contains("<dt>Repository</dt><dd>&lt;shop&gt;</dd>"));
-    // The branch that is checked out belongs to a review of the worktree only.
+    // Only a review of the worktree has the checked-out branch.
     review.place.as_mut().unwrap().branch = Some("fix/<x>".to_owned());
     assert!(!foreign(&review).contains("fix/"));
     review.source = SourceInfo { kind: SourceKind::Staged, label: "staged changes".to_owned(), ..review.source };
@@ -155,7 +155,7 @@ fn code_of_the_change_of_findings_and_of_replacements_has_syntax_colours() {
     review.record = None;
     let out = foreign(&review);
     assert!(out.contains("<span class=k>export</span>") && out.contains("<span class=c>// "), "{out}");
-    // A page of many lines has none, so that it stays small.
+    // A page with many lines has no colours, so that it stays small.
     assert!(!foreign(&large(7, 1_000, 1)).contains("<span class=k>"));
 }
 
@@ -179,14 +179,14 @@ fn what_a_finding_offers_can_be_copied_and_buttons_wait_for_the_script() {
     ] {
         assert!(out.contains(&expected), "{expected}\n{out}");
     }
-    // No comment suppresses a finding without a line, and nothing that hides is copied.
+    // No comment suppresses a finding without a line, and hidden characters are never copied.
     let mut hidden = sketch("x", Severity::Major, Category::Bug, "t", "m").file("a.go").replace("a\u{202e}b").done();
     hidden.blocking = true;
     review.findings = vec![hidden.clone()];
     let out = foreign(&review);
     assert!(out.contains(&button("Copy the flag", &format!("--waive {}=REASON", hidden.fingerprint()))), "{out}");
     assert!(!out.contains("Copy the replacement"), "{out}");
-    // A finding that does not block offers neither.
+    // A finding that does not block has neither button.
     review.findings[0].blocking = false;
     assert!(!foreign(&review).contains("class=copy"));
 }
@@ -269,7 +269,8 @@ fn files_and_findings_of_earlier_commits_are_told_from_those_of_the_head() {
     assert!(!foreign(&review).contains("in commit 1a2b"), "that is the head");
 }
 
-/// A change of `files` files of `lines` added lines each, with a finding on the last line of every `nth` file.
+/// Returns a change of `files` files with `lines` added lines each, and a finding on the last line of every `nth`
+/// file.
 fn large(files: usize, lines: usize, nth: usize) -> Review {
     let mut text = String::new();
     let mut findings = Vec::new();

@@ -7,13 +7,13 @@ use crate::untrusted::{self, Inert, Piece};
 use anstyle::Style;
 use std::io;
 
-/// Columns shown before the caret when a line has to be cut.
+/// Columns before the caret in a truncated line.
 const LEAD: usize = 12;
 
-/// A line as cells: what is shown, and which bytes it stands for.
+/// A line as cells: the shown text, and the bytes that each part represents.
 struct Cells {
     pieces: Vec<Piece>,
-    /// Bytes cut from the start of the line before it came here.
+    /// Bytes that were removed from the start of the line.
     skipped: usize,
 }
 
@@ -41,7 +41,7 @@ impl Cells {
     }
 
     /// Returns the columns from the first to the last character between two columns that is not white space; `None`
-    /// if all of them are.
+    /// if there are only blanks.
     fn ink(&self, from: usize, to: usize) -> Option<(usize, usize)> {
         let mut column = 0;
         let mut ink = None;
@@ -136,14 +136,14 @@ pub(super) fn write(page: &mut Page<'_>, f: &Finding, accent: Style) -> io::Resu
     Ok(())
 }
 
-/// Returns the first column to show so that the marked ones are in sight.
+/// Returns the first column to show so that the marked ones are visible.
 fn window(width: usize, start: usize, end: usize, room: usize) -> usize {
-    // The start of the line is worth more than the end of what is marked.
+    // The start of the line matters more than the end of the marked part.
     let enough = (end - start).min(room / 2);
     if width <= room || start + enough + 3 <= room {
         return 0;
     }
-    // Room for the sign that something was cut stays on both sides.
+    // Keep room for the ellipsis on both sides.
     let lead = LEAD.min(room / 4);
     let wanted = start.saturating_sub(lead);
     wanted.min(width.saturating_sub(room.saturating_sub(3)))
@@ -166,11 +166,11 @@ fn cut(mut row: Line, cells: &Cells, offset: usize, room: usize, style: Style, e
         let (start, end) = (column, column + p.width());
         column = end;
         let width = end.min(to).saturating_sub(start.max(from));
-        // A mark goes with the character before it.
+        // A combining mark belongs to the character before it.
         let mark = p.width() == 0 && start > from && start <= to;
         match width == p.width() {
             true if width > 0 || mark => seen.push(p.clone()),
-            // Half of a wide character, or part of an escape, keeps its room.
+            // Half of a wide character, or part of an escape, becomes blanks of the same width.
             _ => seen.push(Piece::blank(width)),
         }
     }
@@ -181,7 +181,7 @@ fn cut(mut row: Line, cells: &Cells, offset: usize, room: usize, style: Style, e
     if right { row.put(DIM, ellipsis) } else { row }
 }
 
-/// Writes a quote where there is no frame.
+/// Writes the quote of a finding without a frame.
 pub(super) fn quote(page: &mut Page<'_>, f: &Finding) -> io::Result<()> {
     for line in Inert::lines(f.quote()).take(4) {
         let room = page.style.width.saturating_sub(4);

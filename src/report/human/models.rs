@@ -1,4 +1,4 @@
-//! Results of models and tests besides findings: the design, missing requirements, dropped claims, cost.
+//! Results of models and tests that are not findings: the design, missing requirements, dropped claims, cost.
 
 use super::accent;
 use super::page::{BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW};
@@ -9,7 +9,7 @@ use crate::untrusted::Inert;
 use crate::verdict::TestOutcome;
 use std::io;
 
-/// Dropped claims and failing tests listed at most, without `-v`.
+/// Dropped claims and failing tests listed without `-v`, at most.
 const NAMES: usize = 10;
 
 /// Writes the results of tests and models that are not findings.

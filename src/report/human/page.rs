@@ -1,4 +1,4 @@
-//! Lines for a terminal: coloured spans, wrapping, and the last guard before bytes leave.
+//! Lines for a terminal: coloured spans, wrapping, and the final escaping before output.
 
 use crate::diff::RepoPath;
 use crate::report::{self, words};
@@ -23,13 +23,13 @@ pub(super) const BLUE: Style = AnsiColor::BrightBlue.on_default();
 pub(super) const ADDED: Style = AnsiColor::Green.on_default();
 pub(super) const ESCAPED: Style = AnsiColor::Magenta.on_default().bold();
 
-/// What the report is drawn with.
+/// The signs of the report.
 #[derive(Debug)]
 pub(super) struct Glyphs {
     pub(super) bar: &'static str,
     pub(super) rule: &'static str,
     pub(super) ellipsis: &'static str,
-    /// Stands between the steps of a path.
+    /// Separator between the steps of a path.
     pub(super) arrow: &'static str,
     pub(super) caret: &'static str,
     pub(super) blocking: &'static str,
@@ -49,7 +49,7 @@ const ASCII: Glyphs = Glyphs {
     blocking: "x",
     warning: "!",
     hint: "-",
-    // Words have to do.
+    // ASCII output uses words instead of signs.
     pass: "",
     stop: "",
     unsure: "",
@@ -69,14 +69,14 @@ const UNICODE: Glyphs = Glyphs {
     unsure: "▲",
 };
 
-/// Text on its way to the reader.
+/// The output of the report.
 pub(super) struct Page<'a> {
     out: &'a mut dyn Write,
     pub(super) style: report::Style,
     /// The top of the worktree, for links to files.
     top: Option<&'a Path>,
     pub(super) glyphs: &'static Glyphs,
-    /// The last line was empty, or there is none yet.
+    /// The last line was empty, or no line is written yet.
     blank: bool,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Page<'a> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line(Vec<Span>);
 
-/// A part of a line that looks the same throughout.
+/// A part of a line with one style.
 #[derive(Clone, Debug)]
 struct Span {
     style: Style,
@@ -100,7 +100,8 @@ impl Link {
     /// Terminals ignore longer targets, or show the sequence as text.
     const LONGEST: usize = 2_000;
 
-    /// Checks a target: `None` if it is too long or has a byte that could end the escape sequence or start another.
+    /// Validates a target; `None` if it is too long or has a byte that could end the escape sequence or start
+    /// another.
     pub(super) fn new(target: &str) -> Option<Self> {
         let is_safe = |b: u8| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@".contains(&b);
         (target.len() <= Self::LONGEST && target.bytes().all(is_safe)).then(|| Self(target.into()))
@@ -137,7 +138,7 @@ impl Line {
 }
 
 impl Glyphs {
-    /// Returns the sign before a verdict; empty where words have to do.
+    /// Returns the sign before a verdict; empty for ASCII output.
     pub(super) fn sign(&self, verdict: Verdict) -> &'static str {
         match verdict {
             Verdict::Pass => self.pass,
@@ -170,12 +171,12 @@ impl<'a> Page<'a> {
         Link::new(&crate::rules::doc_url(id)?)
     }
 
-    /// Returns the columns for prose: lines that are too long are hard to read.
+    /// Returns the number of columns for prose: very long lines are hard to read.
     pub(super) fn prose(&self) -> usize {
         self.style.width.min(100)
     }
 
-    /// Writes an empty line, unless the last one was.
+    /// Writes an empty line, unless the last line is empty.
     pub(super) fn gap(&mut self) -> io::Result<()> {
         if !self.blank {
             self.out.write_all(b"\n")?;
@@ -184,13 +185,13 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Writes a line as it is.
+    /// Writes a line without wrapping.
     pub(super) fn line(&mut self, line: &Line) -> io::Result<()> {
         let mut text = String::new();
         let is_ink = |span: &Span| !span.text.as_str().trim_end_matches(' ').is_empty();
         let ink = line.0.iter().rposition(is_ink).map_or(0, |i| i + 1);
         for (i, span) in line.0[..ink].iter().enumerate() {
-            // A space in the last column would make some terminals begin another line.
+            // A space in the last column makes some terminals start a new line.
             let shown = span.text.as_str();
             self.paint(span, if i + 1 == ink { shown.trim_end_matches(' ') } else { shown }, &mut text);
         }
@@ -214,13 +215,13 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Writes a workflow command, the one line that may begin with colons.
+    /// Writes a workflow command, the only line that may start with colons.
     pub(super) fn command(&mut self, name: &'static str, data: &str) -> io::Result<()> {
         self.blank = true;
         writeln!(self.out, "::{name}::{}", untrusted::data(data))
     }
 
-    /// Writes a line, broken between words; further lines begin `indent` columns in.
+    /// Writes a line, wrapped between words; indents the further lines by `indent` columns.
     pub(super) fn wrapped(&mut self, line: &Line, indent: usize) -> io::Result<()> {
         let width = self.prose();
         let text: String = line.0.iter().map(|span| span.text.as_str()).collect();
@@ -237,9 +238,9 @@ impl<'a> Page<'a> {
                 column = indent;
             }
             for Span { style, text, link } in word {
-                // Done here already at the start of a row, since it takes room.
+                // Escaping at the start of a row takes columns, so it is done before the width is measured.
                 let mut rest = if row.is_blank() { text.guarded() } else { text };
-                // A word wider than the page is cut where the page ends.
+                // A word that is wider than the page is split at its end.
                 while column + untrusted::width(rest.as_str().trim_end()) > width {
                     let at = fit(rest.as_str(), width.saturating_sub(column));
                     if at == 0 && column <= indent {
@@ -258,7 +259,7 @@ impl<'a> Page<'a> {
         self.line(&row)
     }
 
-    /// Writes foreign prose: each of its lines wrapped and indented, the first after a label.
+    /// Writes untrusted prose: each line wrapped and indented, the first one after a label.
     pub(super) fn prose_block(&mut self, label: Line, text: &str, indent: usize) -> io::Result<()> {
         let mut head = Some(label);
         let plain = (!self.style.unicode && !text.is_ascii()).then(|| ascii(text));
@@ -278,7 +279,7 @@ impl Line {
         self.0.iter().all(|span| span.text.as_str().trim().is_empty())
     }
 
-    /// Returns the words with the space after them; one may have parts of different colours.
+    /// Returns the words with the space after them; a word may have parts of different colours.
     fn words(&self) -> Vec<Vec<Span>> {
         let mut words = vec![Vec::new()];
         for span in &self.0 {
@@ -297,10 +298,10 @@ impl Line {
         words
     }
 
-    /// Appends prose; code between backticks stands out.
+    /// Appends prose; code between backticks is highlighted.
     fn prose(mut self, text: &Inert) -> Self {
         let parts: Vec<&str> = text.as_str().split('`').collect();
-        // An odd number of backticks marks nothing.
+        // An odd number of backticks marks no code.
         if parts.len().is_multiple_of(2) {
             return self.put(PLAIN, text.clone());
         }
@@ -319,12 +320,12 @@ impl Line {
     }
 }
 
-/// Writes typographic signs as they were typed before there were any; letters stay.
+/// Replaces typographic signs with their ASCII equivalents; letters stay.
 fn ascii(text: &str) -> String {
     text.replace('…', "...").replace(['‘', '’'], "'").replace(['“', '”'], "\"").replace(['–', '—'], "-")
 }
 
-/// Returns how many bytes of `text` fit into `width` columns.
+/// Returns the number of bytes of `text` that fit into `width` columns.
 fn fit(text: &str, width: usize) -> usize {
     let mut used = 0;
     for (i, c) in text.char_indices() {
@@ -336,7 +337,7 @@ fn fit(text: &str, width: usize) -> usize {
     text.len()
 }
 
-/// Cuts the middle out of text that is wider than `width`; its end, often a file name, stays.
+/// Removes the middle of a text that is wider than `width`, and keeps its end, often a file name.
 pub(super) fn elide(text: &Inert, width: usize, ellipsis: &'static str) -> Inert {
     let all = text.as_str();
     let total = untrusted::width(all);

@@ -5,41 +5,41 @@ use crate::finding::{Confidence, Finding, FrameLine, LineSpan, Severity};
 use crate::report::words::{self, applicable, line_of};
 use crate::untrusted::{Inert, clipped, code, fenced, markdown, prose};
 
-/// Bytes of a title.
+/// Bytes of a title, at most.
 const TITLE: usize = 300;
-/// Bytes of a line of code that are shown.
+/// Bytes of a line of code, at most.
 const CODE: usize = 160;
-/// Bytes shown before what is marked in a line that is cut.
+/// Bytes before the marked part in a truncated line.
 const LEAD: usize = 40;
-/// Lines that GitLab lets a suggestion replace above the comment's.
+/// Lines above the comment's line that GitLab lets a suggestion replace.
 const MAX_ABOVE: u32 = 100;
 
-/// How a finding is shown.
+/// Options for the block of a finding.
 pub(super) struct Look {
     flavor: Flavor,
-    /// Bytes of each of its texts.
+    /// Bytes of each text, at most.
     prose: usize,
     /// No earlier finding of the file has the same message.
     pub(super) news: bool,
-    /// The comment is on the lines: they are not repeated, and a suggestion can be applied.
+    /// The comment is on the lines of the finding: the code is not repeated, and a suggestion can be applied.
     beside: bool,
-    /// Everything but the title is behind a line that unfolds.
+    /// Everything except the title is folded.
     folded: bool,
 }
 
 impl Look {
-    /// In a comment on the finding's lines.
+    /// Returns the options for a comment on the finding's lines.
     pub(super) fn inline(flavor: Flavor) -> Self {
         Self { flavor, prose: 4_000, news: true, beside: true, folded: false }
     }
 
-    /// On a page with other findings. Bitbucket cannot fold.
+    /// Returns the options for a page with other findings. Bitbucket cannot fold.
     pub(super) fn listed(flavor: Flavor, prose: usize, folded: bool) -> Self {
         Self { flavor, prose, news: true, beside: false, folded: folded && flavor != Flavor::Bitbucket }
     }
 }
 
-/// Returns the sign of a severity. The name stands next to it: colour alone must not carry the meaning.
+/// Returns the sign of a severity. The name is next to it: colour alone must not carry the meaning.
 pub(super) fn icon(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "⛔",
@@ -124,7 +124,7 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
     }
 }
 
-/// Returns foreign text on one line, cut to a length; not escaped.
+/// Returns untrusted text on one line, truncated; not escaped.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     clipped(&text.split_whitespace().collect::<Vec<_>>().join(" "), most).into_owned()
 }
@@ -136,14 +136,14 @@ fn replacement(code: &str, look: &Look) -> String {
     }
 }
 
-/// Returns the block that a forge offers to apply.
+/// Returns the block for a suggestion that the forge can apply.
 fn suggestion(f: &Finding, look: &Look) -> Option<String> {
     let text = applicable(f).filter(|_| look.beside)?;
     let LineSpan { first, last, .. } = f.lines()?;
     let above = last.get() - first.get();
     let info = match look.flavor {
         Flavor::Github => "suggestion".to_owned(),
-        // Parsers that know only fences of three backticks would run quick actions in a longer fence.
+        // Parsers that support only fences of three backticks would run quick actions in a longer fence.
         Flavor::Gitlab if above <= MAX_ABOVE && !text.lines().any(is_quick_action) => format!("suggestion:-{above}+0"),
         Flavor::Bitbucket if above == 0 => "suggestion".to_owned(),
         Flavor::Gitlab | Flavor::Bitbucket => return None,
@@ -155,13 +155,13 @@ fn is_quick_action(line: &str) -> bool {
     line.trim_start().strip_prefix('/').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// Returns code with a sign before each line, so that none of them is at the start of one.
+/// Returns code with a sign before each line, so that no line is at the start of a Markdown line.
 pub(in crate::report) fn added(text: &str) -> String {
     let lines: Vec<_> = Inert::lines(text).map(|l| format!("+ {l}")).collect();
     fenced("", &lines.join("\n"))
 }
 
-/// Returns the lines around a finding, with numbers; a quote where there are none.
+/// Returns the lines around a finding, with numbers; without a frame, its quote.
 fn frame(f: &Finding) -> Option<String> {
     let (Some(frame), Some(span)) = (&f.frame, f.lines()) else {
         let line = |l: &str| FrameLine { text: l.as_bytes().to_vec(), skipped: 0, added: false };
@@ -183,7 +183,7 @@ fn frame(f: &Finding) -> Option<String> {
     Some(fenced("", &rows.join("\n")))
 }
 
-/// Returns a part of a line that has the byte `at` of the whole line in it.
+/// Returns the part of a line that contains the byte `at` of the whole line.
 fn cut(line: &FrameLine, at: u32) -> String {
     let at = at.saturating_sub(line.skipped) as usize;
     let start = if line.skipped > 0 { "..." } else { "" };
@@ -199,7 +199,7 @@ fn cut(line: &FrameLine, at: u32) -> String {
     format!("{before}{}{after}", Inert::new(&line[from..to]))
 }
 
-/// Returns a foreign line as an item's text.
+/// Returns an untrusted line as the text of a list item.
 pub(in crate::report) fn item(text: &str) -> String {
     markdown(&one_line(text, 600))
 }

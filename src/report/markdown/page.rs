@@ -1,4 +1,5 @@
-//! A review as a Markdown page of bounded size: the verdict, then what was not reviewed, the findings, and the rest.
+//! A review as a Markdown page of bounded size: the verdict, then the files that were not reviewed, the findings, and
+//! the rest.
 
 use super::Flavor;
 use super::block::{Look, block, brief, icon, item, one_line};
@@ -11,19 +12,19 @@ use crate::untrusted::{Inert, clipped, code, markdown, markup, prose};
 use crate::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Bytes reserved for the line that counts what is left out.
+/// Bytes reserved for the line that counts the omitted findings.
 const RESERVE: usize = 240;
-/// Bytes of a path.
+/// Bytes of a path, at most.
 const PATH: usize = 300;
 
-/// How much of a review a page has.
+/// The amount of detail of a page.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::report) struct Detail<'h> {
     flavor: Flavor,
     bound: usize,
-    /// Entries of a list.
+    /// Entries of a list, at most.
     most: usize,
-    /// Bytes of each text of a finding.
+    /// Bytes of each text of a finding, at most.
     prose: usize,
     /// The page includes opinions, notes, skipped files and usage.
     all: bool,
@@ -32,11 +33,11 @@ pub(in crate::report) struct Detail<'h> {
     hidden: &'h Withheld,
 }
 
-/// Findings that a page does not list. The verdict and its counts are of all findings.
+/// Findings that a page does not list. The verdict and its counts include them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Withheld {
     pub fingerprints: BTreeSet<String>,
-    /// What the page says about them; empty: nothing.
+    /// Note on the page about these findings; may be empty.
     pub note: String,
 }
 
@@ -145,7 +146,7 @@ fn name(path: &RepoPath) -> String {
     code(clipped(Inert::new(path.as_bytes()).as_str(), PATH).as_bytes())
 }
 
-/// Folds a part behind its title, or puts a heading above it if the forge cannot fold.
+/// Folds a part below its title, or puts a heading above it if the forge cannot fold.
 fn fold(flavor: Flavor, open: bool, line: &Title<'_>, body: &str) -> String {
     let body = body.trim_end();
     match flavor {
@@ -206,7 +207,7 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
         let says = (f.file(), f.message(), f.suggestion());
         look.news = !said.contains(&says);
         let whole = block(f, &look);
-        // One finding must not fill more than a quarter of the page.
+        // A finding must not fill more than a quarter of the page.
         let text = if whole.len() <= room / 4 && used + around + whole.len() + 2 <= room {
             said.insert(says);
             whole
@@ -325,7 +326,7 @@ fn set_aside(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     section(detail.flavor, words, &list(items, detail.most, room))
 }
 
-/// Names the tickets and pages that models were given.
+/// Lists the tickets and pages that models saw.
 fn context(review: &Review) -> String {
     let items: Vec<String> = words::context(review).iter().map(|text| item(text)).collect();
     if items.is_empty() { String::new() } else { format!("Context: {}.\n", items.join(", ")) }

@@ -1,4 +1,4 @@
-//! The change that the sample review speaks of, as it is kept.
+//! The change of the sample review, in its stored form.
 
 use crate::review::Record;
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use serde_sarif::sarif;
 use std::collections::BTreeMap;
 
-/// Returns the descriptors of the rules behind some findings, by id.
+/// Returns the descriptors of the rules of some findings, by ID.
 pub(super) fn of(findings: &[&Finding]) -> Vec<sarif::ReportingDescriptor> {
     let mut worst: BTreeMap<&str, &Finding> = BTreeMap::new();
     for f in findings {
@@ -33,7 +33,7 @@ fn descriptor(f: &Finding) -> sarif::ReportingDescriptor {
         d.full_description = Some(text(sentence(if f.message().is_empty() { f.title() } else { f.message() })));
         d.help = Some(help(f));
     } else {
-        // Claims of one category have different texts.
+        // The claims of a category have different texts.
         d.short_description = Some(text(format!("A model reports: {}.", f.category().name().replace('-', " "))));
         d.full_description = Some(text(CLAIM.to_owned()));
         d.help = Some(text(CLAIM.to_owned()));
@@ -69,7 +69,7 @@ fn help_uri(f: &Finding) -> Option<String> {
     documented.or_else(|| f.references().iter().find(|r| r.starts_with("https://")).map(|r| untrusted::plain(r)))
 }
 
-/// Returns the score that GitHub turns into critical (9 up), high (7), medium (4), low.
+/// Returns the score that GitHub maps to critical (from 9), high (7), medium (4), low.
 fn score(severity: Severity) -> &'static str {
     match severity {
         Severity::Critical => "9.5",
@@ -112,14 +112,14 @@ fn help(f: &Finding) -> sarif::MultiformatMessageString {
     help
 }
 
-/// Puts code between fences that are longer than any run of backticks in it.
+/// Puts code between fences that are longer than any run of backticks in the code.
 fn fenced(code: &str) -> String {
     let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", code.trim_end())
 }
 
-/// Makes a sentence of a fragment, as SARIF expects.
+/// Converts a fragment to a sentence, as SARIF expects.
 pub(super) fn sentence(fragment: &str) -> String {
     let text = untrusted::plain(fragment.trim());
     let word = text.split(' ').next().unwrap_or_default();
@@ -138,7 +138,7 @@ fn text(text: String) -> sarif::MultiformatMessageString {
     sarif::MultiformatMessageString::builder().text(text).build()
 }
 
-/// Returns `AwsAccessKeyId` for `aws-access-key-id`: SARIF wants names of rules in that form.
+/// Returns `AwsAccessKeyId` for `aws-access-key-id`, the form of rule names in SARIF.
 fn pascal(id: &str) -> String {
     id.split(|c: char| !c.is_ascii_alphanumeric())
         .flat_map(|word| {

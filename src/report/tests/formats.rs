@@ -1,4 +1,4 @@
-//! What each format for CI promises, whatever stands in a review, and however much.
+//! Properties of each CI format for any content and size of a review.
 
 use super::super::sample::{clean, empty, full, incomplete, sketch, warned};
 use super::super::{Format, Style};
@@ -16,7 +16,7 @@ use crate::verdict::Verdict;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// A command as GitHub's runner reads it.
+/// A workflow command as GitHub's runner parses it.
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) name: String,
@@ -30,8 +30,8 @@ impl Command {
     }
 }
 
-/// Reads a line as the runner does, in its words: white space first, `::`, a name, a space, properties between
-/// commas, `::`, the data. Percent-encoding is undone last.
+/// Parses a line as the runner does: white space first, `::`, a name, a space, properties between commas, `::`, the
+/// data. Percent-encoding is decoded last.
 fn command(line: &str) -> Option<Command> {
     let (head, data) = line.trim_start().strip_prefix("::")?.split_once("::")?;
     let (name, properties) = head.split_once(' ').unwrap_or((head, ""));
@@ -48,7 +48,7 @@ fn command(line: &str) -> Option<Command> {
     })
 }
 
-/// Returns true if a line is a command that the log for GitHub is made of.
+/// Returns true if a line is a workflow command that our log uses.
 pub(super) fn is_ours(line: &str) -> bool {
     const OURS: [&str; 5] = ["group", "endgroup", "error", "warning", "notice"];
     line.starts_with("::") && command(line).is_some_and(|c| OURS.contains(&c.name.as_str()))
@@ -62,7 +62,7 @@ fn json(review: &Review, format: Format) -> Value {
     serde_json::from_str(&text(review, format, &Style::default())).unwrap()
 }
 
-/// Returns the sample with a text in every field that holds text.
+/// Returns the sample with a text in every text field.
 pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
     let mut review = full();
     let path = |n: usize| RepoPath::new([format!("{n:02}").as_bytes(), bytes].concat());
@@ -142,7 +142,7 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
     review
 }
 
-/// What formats, logs, terminals, forges and spreadsheets act on.
+/// Texts that formats, logs, terminals, forges and spreadsheets act on.
 const HOSTILE: [&str; 22] = [
     "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{8}\u{7f}\u{0}",
     "safe\rEVIL\u{85}\u{2028}next",
@@ -168,7 +168,7 @@ const HOSTILE: [&str; 22] = [
     "",
 ];
 
-/// Every hostile text, all of them together, and one that is long.
+/// Returns every hostile text, all of them together, and a long one.
 pub(super) fn hostile() -> Vec<(String, Vec<u8>)> {
     let mut all: Vec<(String, Vec<u8>)> =
         HOSTILE.iter().map(|t| ((*t).to_owned(), t.replace(['\n', '\0'], "_").into_bytes())).collect();
@@ -182,7 +182,7 @@ fn inj_10_to_16_no_text_acts_in_any_format() {
     for (with, bytes) in hostile() {
         let review = filled(&with, &bytes);
         for format in Format::ALL {
-            // Colour changes what people read only.
+            // Colour only affects what people read.
             let colors = if matches!(format, Format::Human | Format::Github) { &[false, true][..] } else { &[false] };
             for &color in colors {
                 let out = text(&review, format, &Style { color, ..Style::default() });
@@ -275,7 +275,7 @@ fn junit_counts_what_it_holds() {
         let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
         assert!(!cases.is_empty(), "a report without a case is a broken one to Jenkins");
         let failures = document.descendants().filter(|n| n.has_tag_name("failure")).count();
-        // One for all tests, and one for each that is named.
+        // One for all tests, and one for each listed test.
         let tests = review.tests.as_ref().map_or(0, |t| 1 + t.failing.len());
         assert_eq!(failures, review.findings.iter().filter(|f| f.blocking).count() + tests);
         let errors = document.descendants().filter(|n| n.has_tag_name("error")).count();
@@ -295,7 +295,7 @@ fn dotenv_holds_words_and_numbers() {
         assert!(key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{line}");
         assert!(!value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'), "{line}");
     }
-    // What GitLab takes of one file.
+    // The limits of GitLab for one file.
     assert!(out.lines().count() <= 20 && out.len() < 5_120);
     assert!(out.starts_with("verdict=block\noutcome=incomplete\nfindings=16\nblocking=8\n"), "{out}");
 }
@@ -327,7 +327,7 @@ fn an_incomplete_review_says_so_in_every_format() {
     let xml = text(&review, Format::Junit, &Style::default());
     assert!(xml.contains("<error message=\"Not reviewed: the object is damaged\""), "{xml}");
     assert!(text(&review, Format::Dotenv, &Style::default()).contains("verdict=incomplete\n"));
-    // Nothing has a place: nothing can be told that way.
+    // Without any position, this format cannot report the failure.
     let mut nowhere = review;
     nowhere.coverage.failed = vec![(None, "backend claude did not answer".to_owned())];
     assert_eq!(json(&nowhere, Format::Gitlab), serde_json::json!([]));
@@ -345,7 +345,7 @@ fn a_clean_review_is_empty_where_that_means_clean() {
 #[test]
 fn code_quality_fingerprints_are_unique_and_stable() {
     let mut review = full();
-    // The same in two branches of a push.
+    // The same finding in two branches of a push.
     let twin = sketch("twin", Severity::Major, Category::Bug, "twin", "Twice.").file("a.rs").done();
     let mut other = sketch("twin", Severity::Major, Category::Bug, "twin", "Twice.").file("a.rs").done();
     other.commit = crate::diff::ObjectId::from_hex("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
@@ -367,14 +367,14 @@ fn rdjson_counts_columns_in_bytes_from_one() {
         let all = result["diagnostics"].as_array().unwrap();
         all.iter().find(|d| d["code"]["value"] == rule).unwrap_or_else(|| panic!("{rule}: {result}"))
     };
-    // A tab, `label := "`, six bytes of Japanese, and what follows them.
+    // A tab, `label := "`, six bytes of Japanese, and the text after them.
     let range = &of("sample-go-exec-shell")["location"]["range"];
     assert_eq!(range["start"], serde_json::json!({ "line": 42, "column": 28 }));
     assert_eq!(
         range["end"],
         serde_json::json!({ "line": 42, "column": 28 + "exec.Command(\"sh\", \"-c\", \"ls \"+dir)".len() })
     );
-    // Several lines have no columns, and the last is part of them.
+    // A range over several lines has no columns and includes the last line.
     let range = &of("sample-conflict-marker")["location"]["range"];
     assert_eq!(range, &serde_json::json!({ "start": { "line": 9 }, "end": { "line": 13 } }));
     assert!(of("sample-attributes-hide-files")["location"].get("range").is_none(), "a file as a whole");
@@ -409,7 +409,7 @@ fn sarif_holds_no_result_that_was_let_through_and_tells_of_it() {
         assert_eq!(r["suppressions"], if is_deferred { suppression.clone() } else { serde_json::json!([]) });
     }
     for f in review.findings.iter().filter(|f| !is_result(f)) {
-        // Nothing that makes an alert or a rule: GitHub reads no suppressions.
+        // There is no result or rule: GitHub does not read suppressions and would open an alert.
         assert!(results.iter().all(|r| r["ruleId"] != f.rule_id()));
         assert!(run["tool"]["driver"]["rules"].as_array().unwrap().iter().all(|r| r["id"] != f.rule_id()));
     }
@@ -487,7 +487,7 @@ fn what_has_one_fingerprint_stays_apart_in_sarif_and_junit() {
     review.findings[0].waived = Some(Waiver { reason: "old".to_owned(), actor: "a".to_owned(), link: None });
     assert_eq!(hashes(&review), all[1..], "the others keep theirs");
 
-    // The last twin has a name that the numbers would make.
+    // The name of the last twin equals a numbered name.
     let plain = |title: &str| sketch("t", Severity::Minor, Category::Bug, title, title).file("a.py").done();
     let long = "x".repeat(450);
     review.findings =
@@ -528,8 +528,8 @@ fn a_file_on_which_two_backends_failed_is_one_file() {
     }
 }
 
-/// The sample with a frame for the finding of a commit that is not the head, and one beside it in the head's own file
-/// of that name.
+/// Returns the sample with a frame for the finding of a commit that is not the head, and a finding in the head's file
+/// of the same name.
 fn with_an_inner_commit() -> Review {
     let mut review = full();
     review.source.head = Some("f".repeat(40));
@@ -556,7 +556,7 @@ fn sarif_names_no_line_of_the_head_for_what_an_earlier_commit_holds() {
     };
     let place = &of(true)["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "conf.py");
-    // GitHub takes no result without a line.
+    // GitHub rejects a result without a line.
     assert_eq!(place["region"], serde_json::json!({ "startLine": 1 }));
     assert!(place.get("contextRegion").is_none(), "{place}");
     let place = &of(false)["locations"][0]["physicalLocation"];
@@ -587,7 +587,7 @@ fn every_format_names_the_commit_of_what_is_not_in_the_head() {
     assert!(names.contains(&"sample-inner: password (commit 1a2b3c4d5e1a)"), "{names:?}");
     let bodies: Vec<_> = cases.iter().filter_map(|n| n.first_element_child()?.text()).collect();
     assert_eq!(bodies.iter().filter(|b| b.contains(said)).count(), 1, "{xml}");
-    // In the head, and in a commit that nobody needs to be told of.
+    // The findings are in the head, or in a commit that need not be mentioned.
     let own = full();
     for format in [Format::Github, Format::Gitlab, Format::Rdjson, Format::Junit, Format::Sarif] {
         assert!(!text(&own, format, &Style::default()).contains("not in the head"), "{format:?}");
@@ -651,7 +651,7 @@ fn slo_02_every_format_that_lists_findings_says_how_many_it_does_not_list() {
     let style = Style { width: 400, ..Style::default() };
     for format in Format::ALL {
         let text = text(&review, format, &style).replace("\\_", "_");
-        // JUnit counts suppressed findings too: they are cases that were skipped.
+        // JUnit counts suppressed findings too: they are skipped cases.
         let total = ["200,000 findings", "200000 findings", "200007 findings", "findings=200000"];
         assert!(total.iter().any(|t| text.contains(t)), "{format:?}: {}", &text[text.len().saturating_sub(900)..]);
     }

@@ -1,4 +1,4 @@
-//! What the report for terminals promises beyond its recorded texts: order, carets, hints and links.
+//! Properties of the terminal report in addition to its recorded texts: order, carets, hints and links.
 
 use super::super::sample::{full, sketch, warned};
 use super::super::{Format, Links, Style};
@@ -16,7 +16,7 @@ fn on_line(severity: Severity, path: &str, line: u32, title: &str) -> Finding {
     sketch("x", severity, Category::Bug, title, title).code(path, line, line, "x", &[b"+  x"]).done()
 }
 
-/// A review that these findings block.
+/// Returns a review that these findings block.
 fn blocked(findings: Vec<Finding>) -> Review {
     let mut review = warned();
     review.findings = arrange(findings);
@@ -25,7 +25,7 @@ fn blocked(findings: Vec<Finding>) -> Review {
     review
 }
 
-/// Returns the position of each text; they must all occur.
+/// Returns the position of each text; all of them must occur.
 #[track_caller]
 fn order(report: &str, texts: &[&str]) -> Vec<usize> {
     texts.iter().map(|t| report.find(t).unwrap_or_else(|| panic!("{t} is missing: {report}"))).collect()
@@ -72,7 +72,7 @@ fn carets_start_and_end_at_visible_characters() {
 fn the_heading_of_a_file_fills_the_line_in_every_width() {
     let path = "a/very/long/path/that/takes/more/than/forty/columns/in/total.py";
     let review = blocked(vec![on_line(Severity::Major, path, 1, "one"), on_line(Severity::Major, path, 2, "two")]);
-    // Prose and headings stop at 100 columns.
+    // Prose and headings have at most 100 columns.
     for (width, expected) in [(40, 40), (80, 80), (120, 100)] {
         let report = human(&review, width);
         let heading = report.lines().next().unwrap();
@@ -113,7 +113,7 @@ fn secrets_and_what_a_comment_cannot_suppress_get_a_waiver_for_a_hint() {
         assert!(report.contains(&format!(", pass --waive {}=REASON\n", f.fingerprint())), "{report}");
         assert!(!report.contains("ignore["), "{report}");
     }
-    // Beside a finding that a comment can suppress, both hints are shown.
+    // With an additional finding that a comment can suppress, both hints are shown.
     let both = human(&blocked(vec![secret(), on_line(Severity::Major, "b.py", 2, "t")]), 80);
     assert!(both.contains("    # claude-reviewer: ignore[sample-x] reason\n") && both.contains("--waive "), "{both}");
     assert!(both.contains("hint: to waive a.py:1:6"), "{both}");
@@ -126,7 +126,7 @@ fn in_a_gate_no_comment_is_offered() {
     assert!(report.contains("--waive ") && !report.contains("ignore["), "{report}");
 }
 
-/// Returns the targets of all OSC 8 sequences, the closing ones left out. Fails on other escape sequences.
+/// Returns the targets of all OSC 8 sequences, except the closing ones. Fails on other escape sequences.
 fn targets(report: &str) -> Vec<&str> {
     let mut out = Vec::new();
     for (i, after) in report.split("\x1b]8;;").enumerate().skip(1) {

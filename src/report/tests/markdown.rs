@@ -1,4 +1,5 @@
-//! What Markdown promises: it is inert, it fits, details are folded, and a suggestion is offered only if it applies.
+//! Properties of Markdown output: it is inert, within its size limit, details are folded, and a suggestion is offered
+//! only if it applies.
 
 use super::super::markdown::{Flavor, comment, comment_for, finding};
 use super::super::sample::{clean, empty, full, incomplete, sketch};
@@ -9,7 +10,7 @@ use crate::diff::RepoPath;
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Severity};
 
-/// Returns what a renderer does not take for code: without fenced blocks, and without the code within lines.
+/// Returns the text that a renderer does not treat as code: without fenced blocks and inline code.
 fn outside_of_code(markdown: &str) -> String {
     let mut out = String::new();
     let mut fence = None;
@@ -58,12 +59,12 @@ fn without_spans(line: &str) -> String {
     out
 }
 
-/// Checks that Markdown holds the marks that we write, and no others.
+/// Checks that Markdown contains only the markup of this program.
 #[track_caller]
 fn assert_inert(markdown: &str) {
     let mut text = outside_of_code(markdown);
     for line in markdown.lines().filter(|l| l.starts_with("<details")) {
-        // Within a block of HTML nothing is Markdown, and within code no forge looks for anything.
+        // Inside an HTML block there is no Markdown, and forges do not process code.
         let inside = line.split_once("<summary>").and_then(|(_, l)| l.strip_suffix("</summary>")).expect(line);
         assert!(!inside.replace("<code>", "").replace("</code>", "").contains(['<', '>', '"', '\'']), "{line}");
         text = text.replace(line, "");
@@ -107,7 +108,7 @@ fn inj_13_nothing_in_markdown_acts() {
         let rdjson: serde_json::Value =
             serde_json::from_str(&text(&review, Format::Rdjson, &Style::default())).unwrap();
         for d in rdjson["diagnostics"].as_array().unwrap() {
-            // What reviewdog writes into a comment: the name of the rule, as a link or not, and the message.
+            // Reviewdog writes into a comment: the name of the rule, possibly as a link, and the message.
             assert_inert(d["message"].as_str().unwrap());
             assert_inert(&format!("rule {}", d["code"]["value"].as_str().unwrap()));
             let url = d["code"]["url"].as_str().unwrap_or_default();
@@ -150,7 +151,7 @@ fn severities_have_icons_and_the_details_of_findings_are_folded_in_comments() {
             assert!(page.contains(&format!("\n{icon} **{severity}: ")), "{severity}: {page}");
         }
     }
-    // Only the title of a finding is visible: code, message and fingerprint unfold.
+    // Only the title of a finding is visible: code, message and fingerprint are folded.
     let folded = "(line 12, `sample-aws-access-key-id`, blocks)\n\n<details><summary>Details</summary>\n\n```\n";
     assert!(comment.contains(folded) && !summary.contains("Details</summary>"), "{comment}");
     let counting = review.findings.iter().filter(|f| f.counts()).count();
@@ -214,7 +215,7 @@ fn the_verdict_stands_first() {
     }
 }
 
-/// A finding on two added lines between others, with code to put in their place.
+/// Returns a finding on two added lines between other lines, with a replacement.
 fn replaced(path: &str, code: &str) -> Finding {
     sketch("swap", Severity::Major, Category::Bug, "swapped", "The order is wrong.")
         .code(path, 1, 2, "", &[b" before", b"+one", b"+two", b" after"])

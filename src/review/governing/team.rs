@@ -1,4 +1,4 @@
-//! Team rules: the files that the policy names, and what a change does to them.
+//! Team rules: the files that the policy names, and how a change weakens them.
 
 use super::super::scan::Scanned;
 use super::super::source::{Content, Part};
@@ -8,15 +8,16 @@ use crate::git::{Reader, Repo, State};
 use crate::policy::{self, Layer, Policy};
 use crate::rules::{self, RuleFile, RuleSet, Version};
 
-/// The most bytes of a rule file.
+/// Bytes of a rule file, at most.
 const MAX_RULE_FILE: usize = 1 << 20;
 
-/// Reads the rule files in the folders that the policy names, from the same state as the policy: name and content.
+/// Reads the rule files in the folders that the policy names, from the same state as the policy. Returns name and
+/// content.
 ///
 /// # Errors
 ///
-/// Usage: a folder that the policy names has no rule file, or one that is a link or is not UTF-8. An intended rule must
-/// not be missing unnoticed.
+/// Usage: a folder that the policy names has no rule file, or a rule file is a link or not UTF-8. A missing rule must
+/// not go unnoticed.
 pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> Result<Vec<(String, String)>> {
     let named = policy.origin_of("rules.paths").layer != Layer::Default;
     let mut files = Vec::new();
@@ -41,11 +42,11 @@ pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> 
     Ok(files)
 }
 
-/// Reads the rule files of the worktree, or of `HEAD` in a repository without one: name and content.
+/// Reads the rule files of the worktree, or of `HEAD` in a repository without one. Returns name and content.
 ///
 /// # Errors
 ///
-/// As a review of that state: a named folder without a rule file, a rule file that cannot be read.
+/// Same as in a review of that state: a named folder without a rule file, or an unreadable rule file.
 pub(crate) fn team_rules(policy: &Policy, repo: &Repo) -> Result<Vec<(String, String)>> {
     let state = match (repo.worktree(), repo.head()?) {
         (Some(_), _) => State::Worktree,
@@ -55,7 +56,7 @@ pub(crate) fn team_rules(policy: &Policy, repo: &Repo) -> Result<Vec<(String, St
     rules(policy, &state, &mut repo.reader())
 }
 
-/// Reads one version of the rule files, whatever stands in them.
+/// Reads one version of the rule files; does not validate them.
 pub(super) fn files(paths: &[String], state: &State, reader: &mut Reader<'_>) -> Result<Vec<RuleFile>> {
     let mut files = Vec::new();
     for path in names(paths, state, reader)? {
@@ -82,7 +83,7 @@ pub(super) fn folder_of(path: &str) -> RepoPath {
     RepoPath::from(path.trim_end_matches('/'))
 }
 
-/// Returns the folders that the project's file of a state names; none where it cannot be read.
+/// Returns the rule folders in the project's policy of a state; empty if the policy cannot be read.
 pub(in crate::review) fn folders(state: &State, reader: &mut Reader<'_>) -> Vec<RepoPath> {
     let policy = policy_of(state, reader).ok().flatten();
     policy.into_iter().flat_map(|p| p.paths).map(|p| folder_of(&p)).collect()
@@ -95,7 +96,7 @@ struct Ends {
     changed: Vec<RepoPath>,
 }
 
-/// Reports what a part does to the team's rules that will look once it is merged.
+/// Reports how a part weakens the team rules once it is merged.
 pub(super) fn weakened(
     part: &Part,
     repo: &Repo,
@@ -134,9 +135,9 @@ pub(super) fn weakened(
         return Ok(());
     }
     let before = policy_of(&ends.base, reader)?.unwrap_or_else(|| Policy::default().rules);
-    // That the new policy cannot be read is a finding of its own.
+    // An unreadable new policy has its own finding.
     let Some(after) = policy_of(&ends.head, reader)? else { return Ok(()) };
-    // So is that it no longer names a folder.
+    // A folder that the policy no longer names has its own finding too.
     let kept: Vec<String> =
         before.paths.iter().filter(|p| after.paths.iter().any(|q| folder_of(p) == folder_of(q))).cloned().collect();
     let old = files(&kept, &ends.base, reader)?;
@@ -152,7 +153,7 @@ pub(super) fn weakened(
     Ok(())
 }
 
-/// Returns what the project's file of a state says of rules; `None`: it cannot be read.
+/// Returns the `rules` section of the project's policy in a state; `None` if it cannot be read.
 fn policy_of(state: &State, reader: &mut Reader<'_>) -> Result<Option<policy::RulesPolicy>> {
     let bytes = reader.read(state, &RepoPath::from(policy::FILE_NAME), policy::MAX_BYTES)?;
     Ok(policy::rules_of(bytes.as_deref()))

@@ -1,5 +1,5 @@
-//! Whether the branch that a change goes to is stricter by now than where the change branched off. Who makes a change
-//! chooses that place; the tip of the branch is nobody's choice.
+//! Checks whether the policy at the tip of the target branch is stricter than the one at the merge base. The author
+//! of a change chooses the merge base, but cannot choose the tip of the target branch.
 
 use super::super::source::Resolved;
 use super::{at, project_file, team};
@@ -10,14 +10,14 @@ use crate::policy::{self, Policy, Project, RulesPolicy, Sources};
 use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Version};
 
-/// The tip of the branch, where it is another commit than the merge base.
+/// The tip of the target branch, if it differs from the merge base.
 #[derive(Debug)]
 pub(super) struct Tip {
     pub(super) id: ObjectId,
     pub(super) state: State,
-    /// For people: `main (1a2b3c4d5e6f)`.
+    /// Display name: `main (1a2b3c4d5e6f)`.
     name: String,
-    /// What its own file says; `None`: the file is that of the merge base, or none of them counts.
+    /// The policy at the tip. `None` if its file equals that of the merge base, or if no project file counts.
     other: Option<Other>,
 }
 
@@ -27,18 +27,18 @@ struct Other {
     policy: Policy,
 }
 
-/// Why the tip decides.
+/// The reason why the policy of the tip applies.
 enum Why {
     Stricter,
     Elsewhere,
 }
 
 impl Tip {
-    /// Looks the tip up; `None` where nobody but the merge base can decide.
+    /// Reads the policy at the tip; `None` if only the policy of the merge base can apply.
     ///
     /// # Errors
     ///
-    /// Usage: its policy is malformed. Incomplete: it cannot be read.
+    /// Usage: the policy is malformed. Incomplete: it cannot be read.
     pub(super) fn of(
         request: &ReviewRequest,
         resolved: &Resolved,
@@ -64,17 +64,17 @@ impl Tip {
         Ok(Some(Self { id: tip.id, state, name, other }))
     }
 
-    /// Returns true if the file of the tip is that of the merge base, or none of them counts.
+    /// Returns true if the tip and the merge base have the same policy file, or if no project file counts.
     pub(super) fn has_the_same_file(&self) -> bool {
         self.other.is_none()
     }
 
-    /// Decides whether the tip counts, and how the note says so. `base`: the merge base, with what its file says;
-    /// `rules`: what the file says of rules that is the same at both.
+    /// Returns the text of the note if the policy of the tip applies. `base` and `project` are the merge base and its
+    /// file; `rules` is the `rules` section if it is the same at both.
     ///
     /// # Errors
     ///
-    /// As [`Tip::of`].
+    /// Same as [`Tip::of`].
     pub(super) fn decides(
         &self,
         base: &State,
@@ -113,11 +113,11 @@ impl Tip {
         let team = team::rules(&other.policy, &self.state, reader).map_err(|e| at(&self.name, e))?;
         let rules = RuleSet::new(&RulesPolicy::default(), &team).map_err(|e| at(&self.name, e))?;
         let weaker = policy::weakened(now.as_deref(), before.as_deref(), |id| rules.severity(id));
-        // That there was no file yet is no weakness by itself.
+        // A missing file at the merge base alone does not make the tip stricter.
         if weaker.iter().any(|w| before.is_some() || !w.key.is_empty()) {
             return Ok(Some(Why::Stricter));
         }
-        // Where the old one cannot be read, it is weaker.
+        // If the old policy cannot be read, it counts as weaker.
         let old = policy::rules_of(before.as_deref()).unwrap_or_default();
         if self.has_stricter_rules((&old, base), &other.policy.rules, reader)? {
             return Ok(Some(Why::Stricter));
@@ -125,7 +125,7 @@ impl Tip {
         Ok(policy::asks_otherwise(now.as_deref(), before.as_deref()).then_some(Why::Elsewhere))
     }
 
-    /// Returns true if the team's rules find more at the tip.
+    /// Returns true if the team rules at the tip report more.
     fn has_stricter_rules(
         &self,
         (old, base): (&RulesPolicy, &State),
@@ -151,7 +151,7 @@ impl Tip {
         &self.name
     }
 
-    /// Returns the file of the tip, given that of the merge base.
+    /// Returns the project file of the tip, given that of the merge base.
     pub(super) fn project(&self, before: Option<&Project>) -> Option<Project> {
         match &self.other {
             Some(other) => other.project.clone(),
@@ -159,7 +159,7 @@ impl Tip {
         }
     }
 
-    /// Returns whose receipts the tip takes, where it has a file of its own.
+    /// Returns the signers whose receipts the tip accepts, if it has its own file.
     pub(super) fn signers(&self) -> Option<&[String]> {
         self.other.as_ref().map(|o| &o.policy.receipt.signers[..])
     }

@@ -1,20 +1,20 @@
-//! Reads what test programs print: totals, names of failing tests, coverage. Pure.
+//! Parses the output of test programs: totals, names of failing tests, coverage. Pure.
 //!
-//! Known are the plain output of cargo, nextest, pytest, unittest, go, node, jest, vitest, mocha, deno,
-//! RSpec, PHPUnit, Maven, Gradle and .NET, TAP, and JUnit's XML.
+//! Supported are the plain output of cargo, nextest, pytest, unittest, go, node, jest, vitest, mocha, deno, RSpec,
+//! PHPUnit, Maven, Gradle and .NET, TAP, and JUnit's XML.
 
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Failing tests that are named.
+/// Failing tests that are listed, at most.
 const MAX_NAMES: usize = 200;
-/// Bytes of a name.
+/// Bytes of a name, at most.
 const MAX_NAME: usize = 300;
 
-/// What the output of a test program says.
+/// The parsed output of a test program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TestOutput {
-    /// Passed, failed, skipped; `None` where no line sums up.
+    /// Passed, failed, skipped; `None` without a summary line.
     totals: Option<Totals>,
     /// Without repeats, in the order of the output, at most [`MAX_NAMES`].
     pub(super) failing: Vec<String>,
@@ -35,7 +35,7 @@ fn expression(text: &str) -> Option<Regex> {
     Regex::new(text).ok()
 }
 
-/// Terminal styling.
+/// Escape sequences for terminal styling.
 static STYLING: LazyLock<Option<Regex>> = LazyLock::new(|| expression(r"\x1b\[[0-9;]*[A-Za-z]"));
 /// `41 passed`, `1 failed`, `2 skipped` of cargo, pytest, jest and vitest; `41 passing` of mocha.
 static COUNT: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -49,13 +49,13 @@ static LABELLED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 /// `Tests run: 42`: Maven names no passed ones.
 static RUN: LazyLock<Option<Regex>> = LazyLock::new(|| expression(r"Tests run: (\d+)"));
-/// A line that sums up: its counts are those of the whole, or of one test program of several.
+/// A summary line: its counts are totals, or those of one test program of several.
 static TOTALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     expression(
         r"^\s*(?:test result:|Tests:|Tests\s+\d|=+ .*\b\d+ (?:passed|failed|error)|\d+ (?:passing|failing|pending)\b|\d+ (?:passed|failed), |\d+ examples?, |Summary \[|(?:ok|FAILED) \| \d+ passed|\d+ tests? completed, )",
     )
 });
-/// The same with labels before the numbers.
+/// A summary line with labels before the numbers.
 static LABELLED_TOTALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     expression(
         r"^(?:(?:#|ℹ) (?:pass|fail|skipped|todo) \d+$|(?:\[\w+\] )?Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+\s*$|(?:Failed|Passed)!\s+- Failed:\s+\d+, Passed:)",
@@ -84,16 +84,16 @@ static FAILING: LazyLock<Option<Regex>> = LazyLock::new(|| {
         )"#,
     )
 });
-/// A failed test of node's and jest's tree of tests, which name it without its parents.
+/// A failed test in the tree of node's and jest's output, which has its name without the parents.
 static CROSSED: LazyLock<Option<Regex>> =
     LazyLock::new(|| expression(r"(?m)^\s*[✖✕✗] (?P<name>[^\n]+?)(?: \((?:\d+(?:\.\d+)?) ?m?s\))?$"));
-/// The list with which cargo, and mocha in another form, ends.
+/// The list of failures at the end of mocha's output.
 static MOCHA: LazyLock<Option<Regex>> =
     LazyLock::new(|| expression(r"(?m)^  \d+\) (?P<first>[^\n]+)\n(?P<rest>(?:       +[^\n]+\n)*)"));
-/// A failed case of JUnit's XML.
+/// A failed case in JUnit's XML.
 static JUNIT: LazyLock<Option<Regex>> =
     LazyLock::new(|| expression(r"<testcase\b(?P<attributes>[^>]*[^/])>\s*<(?:failure|error)\b"));
-/// An attribute of a case.
+/// An attribute of a JUnit case.
 static ATTRIBUTE: LazyLock<Option<Regex>> = LazyLock::new(|| expression(r#"\b(name|classname)="([^"]*)""#));
 /// Coverage as pytest-cov, go, istanbul, tarpaulin, llvm-cov and SimpleCov print it.
 static COVERAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -103,14 +103,14 @@ static COVERAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 impl TestOutput {
-    /// Reads the output of a test program.
+    /// Parses the output of a test program.
     pub(super) fn read(text: &str) -> Self {
         let Some(styling) = &*STYLING else { return Self::default() };
         let text = styling.replace_all(text, "").replace('\r', "");
         Self { totals: totals(&text), failing: failing(&text), coverage: coverage(&text) }
     }
 
-    /// Returns `41 passed, 1 failed, 2 skipped`; empty where no line sums up.
+    /// Returns `41 passed, 1 failed, 2 skipped`; empty without a summary line.
     pub(super) fn counts(&self) -> String {
         let Some(Totals { passed, failed, skipped }) = self.totals else { return String::new() };
         format!("{passed} passed, {failed} failed, {skipped} skipped")
@@ -156,7 +156,7 @@ fn totals(text: &str) -> Option<Totals> {
     out
 }
 
-/// Reads how many tests RSpec or Gradle ran: `12 examples, 1 failure`, `12 tests completed, 1 failed`.
+/// Parses the number of tests that RSpec or Gradle ran: `12 examples, 1 failure`, `12 tests completed, 1 failed`.
 fn examples(line: &str) -> Option<u64> {
     let (n, rest) = line.trim_start().split_once(' ')?;
     let counts_all = rest.starts_with("example") || rest.contains("completed, ");
@@ -193,7 +193,7 @@ fn failing(text: &str) -> Vec<String> {
     out
 }
 
-/// Reads the failed cases of JUnit's XML, as `class name`.
+/// Returns the failed cases of JUnit's XML, as `class name`.
 fn junit(text: &str) -> Vec<String> {
     let (Some(case), Some(attribute)) = (&*JUNIT, &*ATTRIBUTE) else { return Vec::new() };
     let name_of = |attributes: &str| {
@@ -207,7 +207,7 @@ fn junit(text: &str) -> Vec<String> {
     case.captures_iter(text).map(|c| name_of(&c["attributes"])).collect()
 }
 
-/// Reads mocha's list of failures: a number, the title and the titles below it, the last one with a colon.
+/// Parses mocha's list of failures: a number, the title and the titles below it, the last one with a colon.
 fn mocha(text: &str) -> Vec<String> {
     let Some(entry) = &*MOCHA else { return Vec::new() };
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! The menu: a table from surroundings to entries, and its keys.
+//! Tests of the menu: a table from situations to entries, and its keys.
 
 use super::super::paper::Theme;
 use super::super::view::text;
@@ -243,7 +243,7 @@ fn outside_of_a_worktree_the_menu_says_what_to_do_and_offers_no_setup() {
             );
             assert!(!drawn.contains('\x1b'), "{drawn}");
         }
-        // The smallest terminal shows the entry under the cursor.
+        // The smallest terminal shows the selected entry.
         let drawn = text(&view::draw(&State::new(around, Size::LEAST), theme));
         assert!(drawn.contains("> 1 Check the installation"), "{drawn}");
     }
@@ -266,7 +266,7 @@ fn after_an_action_the_sensible_next_one_is_selected() {
         (Topic::Post, with(Latest { is_checked_out: true, ..pull() }), Topic::Fix),
         (Topic::Fix, with(latest(0, &["F1"])), Topic::FollowUp),
         (Topic::Doctor, with(latest(0, &["F1"])), Topic::Doctor),
-        // Done meanwhile.
+        // The review ended in the meantime.
         (Topic::Background, with(latest(1, &[])), Topic::Triage),
     ] {
         assert_eq!(entries[next(&entries, Some(ran))].topic, expected, "{ran:?}");
@@ -310,7 +310,7 @@ fn nothing_goes_to_the_network_before_its_entry_is_picked() {
     assert!(drawn.contains("#12 Add \\x1b[2J") && drawn.contains("draft"), "{drawn}");
     let (state, effects) = press_all(state, &[Key::Enter]);
     assert_eq!(effects, [run(&["review", "pr", "12", "--remote", "fork"], Topic::Pull)]);
-    // Escape leads back, and at last out.
+    // Escape goes back, and finally quits.
     let (_, effects) = press_all(state, &[Key::Esc, Key::Esc, Key::Esc]);
     assert_eq!(effects, [Effect::Quit(Leave::Done)]);
 }

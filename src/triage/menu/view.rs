@@ -24,7 +24,7 @@ pub fn draw(state: &State, theme: Theme) -> Buffer {
     let top = 2 + advice(state, theme, area, &mut buffer);
     let title = Rect { y: top, height: 1, ..area };
     Row::of(theme.style(Ink::Bold), format!(" {}", list.title)).cut(width, theme.ellipsis()).draw(title, &mut buffer);
-    // Each entry has its title, its command, and an empty line where there is room.
+    // Each entry has its title, its command, and an empty line if there is room.
     let body = Rect { x: 1, y: top + 2, width: area.width - 2, height: area.height.saturating_sub(top + 4) };
     let rows = if usize::from(body.height) >= list.entries.len() * 3 { 3 } else { 2 };
     let room = (usize::from(body.height) / rows).max(1);
@@ -40,7 +40,7 @@ pub fn draw(state: &State, theme: Theme) -> Buffer {
     buffer
 }
 
-/// Draws what to do where there is nothing to review. Returns the rows that it takes, with an empty one.
+/// Draws the suggestion if there is nothing to review. Returns its number of rows, with an empty one.
 fn advice(state: &State, theme: Theme, area: Rect, buffer: &mut Buffer) -> u16 {
     if state.surroundings.repo.is_some() {
         return 0;
@@ -48,7 +48,7 @@ fn advice(state: &State, theme: Theme, area: Rect, buffer: &mut Buffer) -> u16 {
     let inner = Rect { x: 1, y: 2, width: area.width.saturating_sub(2), height: area.height };
     let text = state.surroundings.outside.advice();
     let rows = wrapped(theme.style(Ink::Plain), &text, usize::from(inner.width).min(WIDEST));
-    // The entries need the rest.
+    // The remaining rows are for the entries.
     let most = area.height.saturating_sub(8);
     let mut taken = 0;
     for (row, y) in rows.iter().zip(inner.y..inner.y + most) {
@@ -58,7 +58,7 @@ fn advice(state: &State, theme: Theme, area: Rect, buffer: &mut Buffer) -> u16 {
     if taken == 0 { 0 } else { taken + 1 }
 }
 
-/// Returns the first line: where, and what the repository is like.
+/// Returns the first line: the folder, and the state of the repository.
 fn head(state: &State, theme: Theme) -> Row {
     let (dim, plain) = (theme.style(Ink::Dim), theme.style(Ink::Plain));
     let dot = theme.sign(" · ", " - ");

@@ -1,4 +1,4 @@
-//! The state machine: tables over keys and results.
+//! Tests of the state machine: tables of keys and results.
 
 use super::super::sample::{TODAY, entry, finding, item, subject};
 use super::*;
@@ -10,7 +10,7 @@ fn start() -> State {
     State::new(subject(), SIZE)
 }
 
-/// Presses keys, written as in the help.
+/// Presses keys in the notation of the help.
 fn press_all(mut state: State, keys: &str) -> (State, Vec<Effect>) {
     let mut effects = Vec::new();
     for key in keys.split(' ') {
@@ -51,7 +51,7 @@ fn order(ids: &[&str], decision: Decision, reason: Option<&str>, until: Option<&
     })
 }
 
-/// Records what an effect decides, as the edge does.
+/// Records the decisions of an effect, as the edge does.
 fn record(state: State, effect: &Effect) -> State {
     let Effect::Decide(order) = effect else { panic!("{effect:?}") };
     let decided = order.findings.iter().map(|fingerprint| {
@@ -184,7 +184,7 @@ fn keys_that_cannot_act_say_why() {
         let message = state.message.unwrap();
         assert!(effects.is_empty() && message.is_error && message.text.contains(why), "{keys}: {message:?}");
     }
-    // A question that is not answered does nothing.
+    // Cancelling a question has no effect.
     for keys in ["r Esc", "d Esc", "j p Esc", "P n", "x q", "j r Enter Enter"] {
         assert_eq!(press_all(start(), keys).1, [], "{keys}");
     }
@@ -220,7 +220,7 @@ fn a_decision_moves_on_to_the_next_pending_finding_and_can_be_undone() {
         assert!(state.can_undo());
         let (undoing, effects) = press_all(state.clone(), "u");
         assert_eq!(effects, [Effect::Undo(Held::default())]);
-        // A failure leaves it to be undone again.
+        // After a failure, it can be undone again.
         assert!(undoing.can_undo());
         let _ = (expected, at);
     }
@@ -260,7 +260,7 @@ fn a_search_follows_the_keys_and_escape_brings_the_last_one_back() {
 
 #[test]
 fn the_filter_is_chosen_from_values_that_exist() {
-    // The first value is the status pending.
+    // The first value is the status `pending`.
     let (state, _) = press_all(start(), "f Space Esc");
     assert_eq!(state.filter.chosen, [Choice::Status(Disposition::Pending)]);
     assert_eq!(state.rows().iter().filter(|r| matches!(r, Row::Item(_))).count(), 3);

@@ -14,7 +14,7 @@ use ratatui::style::Modifier;
 /// Columns of a box, at most.
 const WIDEST: u16 = 78;
 
-/// The keys, by what they are for.
+/// The keys, grouped by purpose.
 const HELP: &[Group] = &[
     (
         "Decide",
@@ -186,7 +186,7 @@ pub fn help_rows(size: Size) -> usize {
     help(size, Theme { color: false, unicode: true }).len()
 }
 
-/// Returns the number of rows of the help that are shown at once.
+/// Returns the number of rows of the help that are visible at once.
 pub fn help_room(size: Size) -> usize {
     usize::from(size.height).saturating_sub(3)
 }
@@ -212,7 +212,7 @@ fn draw_ask(title: &str, command: &[String], theme: Theme, buffer: &mut Buffer) 
     draw_box(Row::of(theme.style(Ink::Bold), "Run"), &rows, theme, buffer);
 }
 
-/// Returns a command of this program as a person types it.
+/// Returns a command of this program in the form that a user types.
 pub(in crate::triage) fn shown(command: &[String]) -> String {
     let words: Vec<String> = command.iter().map(|w| crate::shell::quoted(w)).collect();
     format!("{NAME} {}", words.join(" "))

@@ -15,9 +15,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-/// Columns of a pane from which on severities are written in full.
+/// Minimum columns of a pane with full names of severities.
 const WIDE: usize = 50;
-/// Columns before what a finding quotes on a long line.
+/// Columns before the quote of a finding on a long line.
 const LEAD: usize = 12;
 
 /// Returns the title of a pane, and the note at its right end.
@@ -45,7 +45,7 @@ pub(super) fn title(state: &State, pane: Pane, theme: Theme) -> (Row, Row) {
     }
 }
 
-/// Names the pane that a small terminal has no room for.
+/// Names the pane that does not fit on a small terminal.
 fn below(state: &State) -> &'static str {
     let is_shown = super::layout(state).panes.iter().all(Option::is_some);
     match state.lower {
@@ -79,9 +79,9 @@ pub(super) fn draw(state: &State, pane: Pane, theme: Theme, area: Rect, buffer: 
     }
 }
 
-/// Returns the first row that is shown, and the last one that may be.
+/// Returns the first visible row, and the last possible one.
 pub(super) fn extent(state: &State, pane: Pane, inner: Size) -> (usize, usize) {
-    // Attributes need no room.
+    // The theme does not affect the number of rows.
     let theme = Theme { color: false, unicode: true };
     let (width, height) = (usize::from(inner.width), usize::from(inner.height));
     match pane {
@@ -89,7 +89,7 @@ pub(super) fn extent(state: &State, pane: Pane, inner: Size) -> (usize, usize) {
         Pane::Code => {
             let code = code_rows(state, theme, width);
             let most = code.rows.len().saturating_sub(height);
-            // The finding is a third below the top; its replacement is visible if it fits.
+            // The finding is at a third of the height; its replacement is visible if it fits.
             let auto = code.focus.saturating_sub(height / 3).min(most);
             (state.code_top.unwrap_or(auto).min(most), most)
         }
@@ -135,7 +135,7 @@ fn file(name: Option<&str>, (all, pending): (usize, usize), theme: Theme, line: 
     let count = if pending == 0 { format!("{all} decided") } else { format!("{pending}/{all} pending") };
     let count = Row::of(theme.style(Ink::Dim), count);
     let room = usize::from(line.width).saturating_sub(count.width() + 1);
-    // The end of a path says more than its start.
+    // The end of a path is more informative than its start.
     let name = Row::of(theme.style(Ink::Bold), name.unwrap_or(WHOLE));
     let excess = name.width().saturating_sub(room);
     name.shifted(excess, theme.ellipsis()).cut(room, theme.ellipsis()).pad(room + 1).and(count).draw(line, buffer);
@@ -163,7 +163,7 @@ fn finding(state: &State, i: usize, ids: usize, theme: Theme, width: usize) -> R
         .cut(width, theme.ellipsis())
 }
 
-/// Returns the sign of what was decided on a finding.
+/// Returns the sign for the decision on a finding.
 fn sign(item: &Item, theme: Theme) -> (&'static str, Style) {
     if item.proposal.is_some() {
         return ("?", theme.style(Ink::Proposed));
@@ -171,7 +171,7 @@ fn sign(item: &Item, theme: Theme) -> (&'static str, Style) {
     decision_sign(item, theme)
 }
 
-/// Returns the same without what is proposed.
+/// Returns the sign without a proposal.
 fn decision_sign(item: &Item, theme: Theme) -> (&'static str, Style) {
     let (sign, ink) = match item.finding.disposition {
         Disposition::Pending if !item.is_pending() => (theme.sign("–", "-"), Ink::Dim),
@@ -207,7 +207,7 @@ fn code_rows(state: &State, theme: Theme, width: usize) -> CodeRows {
     }
     let diff = replacement(&item.finding, &code);
     if !diff.is_empty() {
-        // Below the lines of the finding, so that both are seen together.
+        // Directly below the lines of the finding, so that both are visible together.
         let last = code.rows.iter().rposition(|r| matches!(r, CodeRow::Line(l) if l.is_marked)).unwrap_or(0);
         let mut own = vec![
             Row::of(dim, "    replace with").put(dim, if item.is_applied { " (applied)" } else { " (p applies)" }),
@@ -230,7 +230,7 @@ fn digits(code: &Code) -> usize {
     numbers.max().unwrap_or(0).to_string().len().max(3)
 }
 
-/// Returns the first column to show so that what the finding quotes is in sight.
+/// Returns the first column to show so that the quote of the finding is visible.
 fn window(code: &Code, room: usize) -> usize {
     let Some(CodeRow::Line(line)) = code.rows.get(code.focus) else { return 0 };
     let Some(quoted) = &line.quoted else { return 0 };
@@ -349,7 +349,7 @@ fn flow_role(role: FlowRole) -> &'static str {
     }
 }
 
-/// Returns what was decided on a finding, and what is proposed.
+/// Returns the decision on a finding, and the proposal.
 fn decisions(item: &Item, theme: Theme, width: usize) -> Vec<Row> {
     let f = &item.finding;
     let (sign, style) = decision_sign(item, theme);
@@ -378,7 +378,7 @@ fn decisions(item: &Item, theme: Theme, width: usize) -> Vec<Row> {
     rows
 }
 
-/// Returns who decided until when, and why.
+/// Returns the author, end date and reason of a decision.
 fn explained(entry: &Entry) -> String {
     let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
     let reason = if entry.reason.is_empty() { String::new() } else { format!(": {}", entry.reason) };

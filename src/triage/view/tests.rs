@@ -138,7 +138,7 @@ fn dsp_06_hostile_text_stays_in_its_pane_and_is_inert() {
                     assert!(!symbol.chars().any(crate::untrusted::is_active), "{symbol:?}");
                     assert!(crate::untrusted::width(symbol) <= 2, "{symbol:?}");
                 }
-                // Each line is as wide as the screen: nothing was pushed aside.
+                // Each line is as wide as the screen, so no text was shifted.
                 let lines = text(&buffer);
                 assert_eq!(lines.lines().count(), usize::from(size.height));
                 assert!(lines.lines().all(|l| crate::untrusted::width(l) <= usize::from(size.width)), "{lines}");

@@ -1,4 +1,4 @@
-//! The hook that starts reviews in the background.
+//! Tests of the hook that starts reviews in the background.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn hok_01_a_post_commit_hook_is_chained_and_comes_back_byte_for_byte() {
     desk.repo.stage("a.py", "A = 1\n");
     let out = desk.repo.try_git(&["commit", "-q", "-m", "a"]);
     assert!(text(&out).contains("theirs"), "{}", text(&out));
-    // Their hook fails, and the commit is reviewed all the same.
+    // The user's hook fails, but the commit is reviewed.
     let head = desk.head();
     assert_eq!(desk.settled()["last"]["commit"], head.as_str());
     desk.repo.reviewer(&["install-hooks", "--uninstall"]).run(0);

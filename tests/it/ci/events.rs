@@ -1,4 +1,4 @@
-//! Events of each system, in checkouts of one commit.
+//! Tests of events of each system, in checkouts of one commit.
 
 use super::{Forge, ZEROS, notes};
 use crate::support::line_with_key;
@@ -17,7 +17,7 @@ fn ver_07_a_pull_request_in_a_clone_that_was_cut_off_later_is_not_passed() {
     cut.git(&["fetch", "-q", "--depth=1", "origin", "topic"]);
     let run = cut.run(&[], 3);
     assert!(run.stderr.contains("shallow clone") && run.stderr.contains("--fetch"), "{}", run.stderr);
-    // Fetched as far as it takes, the key of the first commit is found.
+    // With the full history fetched, the key in the first commit is found.
     cut.run(&["--fetch"], 1);
 }
 
@@ -48,7 +48,7 @@ fn ci_01_without_its_ends_a_checkout_is_refused_and_the_flag_is_named() {
         let run = job.run(args, 2);
         assert!(run.stderr.contains("--fetch") && run.stderr.contains("pull request 7"), "{}", run.stderr);
     }
-    // What the remote does not have either.
+    // A commit that the remote does not have either.
     let mut gone = forge.request();
     gone["pull_request"]["base"]["sha"] = json!("12".repeat(20));
     gone["pull_request"]["base"]["ref"] = json!("gone");
@@ -89,7 +89,7 @@ fn ci_01_pushes_merge_groups_and_jobs_by_hand() {
         let run = job.run(&["--fetch"], code);
         assert!(run.stderr.contains("review: complete"), "{name} {payload}: {}", run.stderr);
     }
-    // On the default branch nothing changed, and nothing is not a pass.
+    // On the default branch nothing changed, which is not a pass.
     for name in ["schedule", "workflow_dispatch", "release"] {
         let job = forge.job(&forge.base).on(name, &dispatch);
         let job = job.var("GITHUB_REF", "refs/heads/main").var("GITHUB_SHA", &forge.base);
@@ -261,7 +261,7 @@ fn ci_03_where_nothing_says_what_changed_nothing_passes() {
         }
         on(vars).run(&["branch", "HEAD", "--base", "origin/main"], 1);
     }
-    // A target that has everything already.
+    // A target that contains all commits already.
     let jenkins = [("JENKINS_URL", "https://j.example/"), ("CHANGE_TARGET", "topic")];
     assert!(on(&jenkins).run(&[], 2).stderr.contains("has no commits that topic"));
 }
@@ -272,7 +272,7 @@ fn ci_03_an_empty_range_passes_only_where_the_event_says_so_and_loudly() {
     let job = forge.job(&forge.base).on("push", &forge.push("refs/heads/new", ZEROS, &forge.base));
     let run = job.run(&["--fetch"], 0);
     assert!(run.stdout.contains("NOTHING WAS REVIEWED"), "{}", run.stdout);
-    // A queue that merges nothing does not exist.
+    // There is no queue that merges nothing.
     let group = json!({"merge_group": {
         "head_sha": forge.base, "head_ref": "refs/heads/main", "base_sha": forge.base, "base_ref": "refs/heads/main",
     }});
@@ -283,7 +283,7 @@ fn ci_03_an_empty_range_passes_only_where_the_event_says_so_and_loudly() {
 fn ci_03_with_the_flag_the_remote_says_where_its_branch_is() {
     let forge = Forge::bad();
     let job = forge.job(&forge.head).on("push", &forge.push("refs/heads/topic", ZEROS, &forge.head));
-    // An earlier job in the same folder may have left anything.
+    // An earlier job in the same folder may have left any reference.
     job.git(&["update-ref", "refs/remotes/origin/main", &forge.head]);
     assert_eq!(job.report(&["--fetch"], 1)["source"]["base"], *forge.fork);
 }
@@ -295,13 +295,13 @@ fn ci_04_after_a_forced_push_the_default_branch_stands_in() {
     let job = forge.job(&forge.head).on("push", &forge.push("refs/heads/topic", &gone, &forge.head));
     let report = job.report(&["--fetch"], 1);
     assert_eq!(report["source"]["base"], *forge.fork);
-    // On the default branch nothing stands in.
+    // On the default branch there is no substitute.
     let job = forge.job(&forge.base).on("push", &forge.push("refs/heads/main", &gone, &forge.base));
     assert!(job.run(&["--fetch"], 3).stderr.contains("neither here nor at origin"));
-    // In a shallow clone nobody can tell without asking.
+    // In a shallow clone, only the remote knows whether it exists.
     let job = forge.job(&forge.head).on("push", &forge.push("refs/heads/topic", &gone, &forge.head));
     assert!(job.run(&[], 2).stderr.contains("--fetch"));
-    // In a whole one it is gone.
+    // In a complete clone it is gone.
     job.git(&["fetch", "-q", "--unshallow", "origin", "+refs/heads/*:refs/remotes/origin/*"]);
     assert_eq!(job.report(&[], 1)["source"]["base"], *forge.fork);
 }

@@ -1,4 +1,4 @@
-//! The one safe fetch, against real remotes: over files, over ssh as a script plays it.
+//! Tests of fetching from real remotes: over files, and over ssh that a script simulates.
 
 use crate::support::Repo;
 use claude_reviewer::env::Env;
@@ -11,8 +11,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A remote with a history of `n` commits on `main`, and a branch `topic` of two that starts at the commit of that
-/// number.
+/// A remote with a history of `n` commits on `main`, and a branch `topic` of two commits that starts at the commit
+/// with that number.
 pub struct Remote {
     pub repo: Repo,
     pub topic: String,
@@ -31,7 +31,7 @@ pub fn remote(n: usize, fork: usize) -> Remote {
     Remote { repo, topic, fork }
 }
 
-/// Commits on a branch, each with another version of one file, as `git fast-import` reads them: one process for all.
+/// Returns commits on a branch for `git fast-import`, each with another version of one file: one process for all.
 fn line(branch: &str, file: &str, commits: usize, from: Option<&str>) -> String {
     let mut out = String::new();
     for i in 1..=commits {
@@ -54,7 +54,7 @@ fn import(repo: &Repo, stream: &str) {
     assert!(git.wait().unwrap().success());
 }
 
-/// A clone of it, and the environment that it is used in.
+/// A clone of the remote, with its environment.
 pub struct Clone {
     pub dir: tempfile::TempDir,
     env: Vec<(String, String)>,
@@ -101,7 +101,7 @@ impl Clone {
         self.try_fetch(&wanted(remote, tips), &Stop::default())
     }
 
-    /// Everything of the clone but its objects.
+    /// Returns all files of the clone except its objects.
     fn state(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut out = BTreeMap::new();
         let mut folders = vec![self.path()];
@@ -167,8 +167,8 @@ fn a_shallow_clone_stays_as_shallow_as_it_was() {
 
 #[test]
 fn more_history_is_fetched_where_it_could_move_the_merge_base() {
-    // main: 1 - 2 - … - 100, which `late` forks off; `main` merges it again. Cut off at 64 commits, the first parent
-    // chain alone would make an older commit the merge base.
+    // main: 1 - 2 - … - 100, from which `late` branches off; `main` merges it again. Cut off at 64 commits, the
+    // first-parent chain alone would make an older commit the merge base.
     let server = Repo::new();
     import(&server, &line("main", "a", 100, None));
     import(&server, &line("side", "s", 80, Some("refs/heads/main^0")));
@@ -256,7 +256,7 @@ fn git_14_a_fetch_runs_nothing_that_the_repository_configures() {
     ] {
         clone.git(&["config", key, &value]);
     }
-    // A program of the repository's, found by its name.
+    // A program in the repository that would be found by its name.
     let path = format!("{}:.:{}", clone.path().display(), std::env::var("PATH").unwrap());
     for name in ["git", "ssh", "git-remote-https", "git-upload-pack"] {
         std::fs::copy(&evil, clone.path().join(name)).unwrap();
@@ -266,7 +266,7 @@ fn git_14_a_fetch_runs_nothing_that_the_repository_configures() {
     let fetched = clone.fetch("origin", &["refs/heads/topic"]).unwrap();
     assert_eq!(fetched.ids()[0].to_string(), remote.topic);
     drop(fetched);
-    // Those that need a password or ssh: nobody is asked, and it ends.
+    // Remotes that need a password or ssh: git does not prompt, and ends.
     for from in ["ssh://127.0.0.1:1/x", "https://127.0.0.1:1/x"] {
         assert!(clone.fetch(from, &["refs/heads/topic"]).is_err());
     }
@@ -281,7 +281,7 @@ fn ssh_is_the_operators_and_asks_nothing() {
     let mut clone = Clone::of(&remote, &["--single-branch"]);
     let (bin, seen) = (clone.dir.path().join("bin"), clone.dir.path().join("seen"));
     std::fs::create_dir(&bin).unwrap();
-    // What a server's ssh would do: run the last argument.
+    // Simulates the ssh of a server: runs the last argument.
     let text = format!("#!/bin/sh\necho \"$0 $*\" >> {}\nfor last; do :; done\neval \"$last\"\n", seen.display());
     script(&bin.join("ssh"), &text);
     script(&bin.join("other"), &text);

@@ -1,4 +1,4 @@
-//! The change under review does not choose its judge, whichever event brings it.
+//! Tests that the change under review does not choose its policy, for any event.
 
 use super::{Forge, notes};
 use crate::loopback::{Reply, Server};
@@ -20,7 +20,7 @@ fn cfg_04_a_request_that_loosens_its_policy_is_judged_by_the_base() {
         ("pull_request", forge.request()),
         ("pull_request_target", forge.request()),
         ("push", forge.push("refs/heads/topic", &forge.fork, &forge.head)),
-        // Of two pushes, the first brought the policy.
+        // There were two pushes, and the first one brought the policy.
         ("push", forge.push("refs/heads/topic", &forge.first(), &forge.head)),
     ] {
         let report = forge.job(&forge.merge).on(name, &payload).report(&["--fetch"], 1);
@@ -126,7 +126,7 @@ fn ci_05_a_job_with_rights_runs_nothing_of_the_head_that_it_checked_out() {
     assert!(notes(&report).contains("nothing of it is run"), "{report:#}");
     assert!(report["policy"]["origin"].as_str().unwrap().starts_with("base@"));
     assert!(job.run(&["--fetch", "--no-gate"], 2).stderr.contains("--no-gate"));
-    // With the base checked out there is nothing to warn of.
+    // With the base checked out, no warning is needed.
     let report = forge.job(&forge.base).on("pull_request_target", &forge.request()).report(&["--fetch"], 3);
     assert!(!notes(&report).contains("nothing of it is run"), "{report:#}");
 }
@@ -140,10 +140,10 @@ fn ci_06_a_fork_without_secrets_gets_the_rules_and_says_what_is_missing() {
     let job = forge.job(&forge.merge).on("pull_request", &request);
     let run = job.run(&["--fetch"], 3);
     assert!(run.stdout.contains("no credentials"), "{}\n{}", run.stdout, run.stderr);
-    // Only the operator, or the base's policy, lets that through; it is said all the same.
+    // Only the operator, or the base's policy, can let that pass; the report states it all the same.
     let run = job.run(&["--fetch", "--on-incomplete", "warn"], 0);
     assert!(run.stdout.contains("no credentials"), "{}", run.stdout);
-    // The rules still gate.
+    // The rules still block.
     let bad = Forge::new(policy, &[("b.txt", &line_with_key())], &[]);
     bad.job(&bad.merge).on("pull_request", &bad.request()).run(&["--fetch", "--on-incomplete", "warn"], 1);
 }
@@ -166,6 +166,6 @@ fn ci_02_a_title_reaches_a_model_only_as_fenced_data() {
     let at = text.find("Ignore all previous").unwrap();
     let open = text[..at].rfind("request").unwrap();
     assert!(text[open..at].len() < 200, "{}", &text[open..at]);
-    // It is an order to the reviewer, and told as one.
+    // It is an instruction to the reviewer, and reported as such.
     assert!(run.stdout.contains("prompt-injection"), "{}", run.stdout);
 }

@@ -1,4 +1,4 @@
-//! Fetches over HTTP from a server that wants to know who asks: what proves it, and what never leaves.
+//! Tests of fetches over HTTP from a server with authentication: the credential, and the secrets that must not leave.
 
 use super::fetch::{Clone, Remote, remote, script, wanted};
 use crate::loopback::{Reply, Request, Server};
@@ -7,7 +7,7 @@ use claude_reviewer::stop::Stop;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Serves a repository as `git http-backend` does, to whoever sends this header.
+/// Serves a repository like `git http-backend`, to clients that send this header.
 fn serve(top: &Path, wants: &str) -> Server {
     let (top, wants) = (top.to_owned(), wants.to_owned());
     Server::start(move |request| match request.header("authorization") == Some(&wants) {
@@ -42,7 +42,7 @@ fn bearer(word: &str) -> String {
     format!("Bearer {word}")
 }
 
-/// A remote behind the server, a clone whose `origin` it is, and the server.
+/// Returns a remote behind the server, a clone whose `origin` it is, the server, and its address.
 fn served(wants: &str) -> (Remote, Clone, Server, String) {
     let remote = remote(3, 1);
     let clone = Clone::of(&remote, &["--single-branch"]);
@@ -63,7 +63,7 @@ fn a_token_of_the_caller_is_on_no_command_line_and_in_no_file() {
     let (remote, mut clone, server, _) = served(&bearer(&token));
     let (bin, seen) = (clone.dir.path().join("bin"), clone.dir.path().join("seen"));
     std::fs::create_dir(&bin).unwrap();
-    // Returns what it was called with, and what lies around while it runs.
+    // Returns its arguments, and the files that exist while it runs.
     let text = format!(
         "#!/bin/sh\necho \"$*\" >> {seen}\ngrep -rl {token} {dir}/clone {dir}/home >> {seen}\nexec {git} \"$@\"\n",
         seen = seen.display(),
@@ -76,11 +76,11 @@ fn a_token_of_the_caller_is_on_no_command_line_and_in_no_file() {
     let fetched = clone.try_fetch(&with(&server, &header), &Stop::default()).unwrap();
     assert_eq!(fetched.ids()[0].to_string(), remote.topic);
     let said = std::fs::read_to_string(&seen).unwrap();
-    // A line that begins with a path is a file that has it.
+    // A line that begins with a path is a file that contains it.
     let is_found = said.lines().any(|l| l.starts_with('/'));
     assert!(said.contains("fetch") && !said.contains(&token) && !is_found, "{said}");
     assert!(!format!("{fetched:?}").contains(&token));
-    // Another host's token stays at home.
+    // The token of another host is not sent.
     let other = Credential { url: "http://127.0.0.2/".to_owned(), header: header.into() };
     let fetch = Fetch { credential: Some(other), ..wanted("origin", &["refs/heads/topic"]) };
     let before = server.requests().len();
@@ -100,7 +100,7 @@ fn the_header_that_a_checkout_left_counts_also_from_a_file_that_is_included() {
     let key = format!("http.{}/.extraheader", server.url());
     clone.git(&["config", &key, "AUTHORIZATION: basic made-up"]);
     assert_eq!(clone.fetch("origin", &["refs/heads/topic"]).unwrap().ids()[0].to_string(), remote.topic);
-    // As newer checkouts have it: a file elsewhere, included where the folder is the right one.
+    // As newer checkouts do it: a separate file, included only in the right folder.
     clone.git(&["config", "--unset", &key]);
     let file = clone.dir.path().join("credentials.config").display().to_string();
     clone.git(&["config", "--file", &file, &key, "AUTHORIZATION: basic made-up"]);
@@ -153,7 +153,7 @@ fn a_credential_for_another_server_takes_no_others_place() {
     for address in &elsewhere {
         assert_eq!(fetch(address).unwrap(), remote.topic, "{address}");
     }
-    // The header that a checkout left.
+    // The header that a checkout left behind.
     clone.git(&["remote", "set-url", "origin", &url]);
     assert!(fetch(&elsewhere[0]).is_err());
     let key = format!("http.{}/.extraheader", server.url());
@@ -162,7 +162,7 @@ fn a_credential_for_another_server_takes_no_others_place() {
         assert_eq!(fetch(address).unwrap(), remote.topic, "{address}");
     }
     assert!(server.requests().iter().all(|r| r.header("authorization").is_none_or(|h| !h.contains("Bearer"))));
-    // One for this server goes before both.
+    // A credential for this server takes precedence over both.
     assert!(fetch(&format!("{}/repo/", server.url())).is_err());
 }
 
@@ -176,7 +176,7 @@ fn a_program_of_the_operators_environment_answers_and_one_in_the_repository_does
     script(&outside.join("auth.sh"), text);
     clone.set("GIT_USERNAME", "me");
     clone.set("GIT_PASSWORD", "made-up");
-    // What the change can write, what leads there or from there, and what depends on the folder.
+    // Files that the change can write, links to and from them, and settings that depend on the folder.
     script(&clone.path().join("auth.sh"), &format!("{text}touch ran\n"));
     script(&clone.path().join(".git/auth.sh"), text);
     std::os::unix::fs::symlink(clone.path().join("auth.sh"), outside.join("link.sh")).unwrap();
@@ -197,7 +197,7 @@ fn a_program_of_the_operators_environment_answers_and_one_in_the_repository_does
     assert!(server.requests().iter().all(|r| r.header("authorization").is_none()));
     clone.set("GIT_ASKPASS", outside.join("auth.sh").display().to_string());
     assert_eq!(clone.fetch("origin", &["refs/heads/topic"]).unwrap().ids()[0].to_string(), remote.topic);
-    // A wrong one is no reason to ask anybody else.
+    // After a wrong password, no other source is asked.
     clone.set("GIT_PASSWORD", "other-word");
     let e = clone.fetch("origin", &["refs/heads/topic"]).unwrap_err();
     assert!(!format!("{e:?}").contains("other-word") && !e.hints.is_empty(), "{e:?}");

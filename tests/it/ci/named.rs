@@ -1,4 +1,4 @@
-//! Both ends named, in CI: the event still says whom to trust, and nothing passes for having no change.
+//! Tests with both ends named in CI: the event still determines the trust, and an empty change is never a pass.
 
 use crate::support::Repo;
 

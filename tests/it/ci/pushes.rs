@@ -1,4 +1,4 @@
-//! Pushes and requests whose ends are named in other ways than by two full ids.
+//! Tests of pushes and requests whose ends are not named by two full IDs.
 
 use super::{Forge, ZEROS};
 use crate::support::line_with_key;
@@ -17,7 +17,7 @@ fn ci_03_bitbucket_names_both_ends_by_their_first_digits() {
                 .var("BITBUCKET_PR_DESTINATION_BRANCH", "main")
                 .var("BITBUCKET_PR_DESTINATION_COMMIT", &base[..12])
         };
-        // Here, and only in what the branch has there: at its tip, and below it.
+        // In the clone, and only in the commits of the remote branch: at its tip, and below it.
         for (checked_out, head) in [(&forge.head, &forge.head), (&forge.merge, &forge.head)] {
             let report = request(checked_out, head, &forge.base).report(&["--fetch"], code);
             assert_eq!(report["source"]["head"], **head);
@@ -25,12 +25,13 @@ fn ci_03_bitbucket_names_both_ends_by_their_first_digits() {
         }
         let first = forge.first();
         assert_eq!(request(&forge.merge, &first, &forge.base).report(&["--fetch"], code)["source"]["head"], *first);
-        // Neither here nor there, and of another branch: nothing is reviewed in its place.
+        // Missing everywhere, or on another branch: nothing else is reviewed instead.
         for head in ["12".repeat(20), forge.base.clone()] {
             let run = request(&forge.merge, &head, &forge.base).run(&["--fetch"], 3);
             assert!(run.stderr.contains("neither here nor at origin"), "{}", run.stderr);
         }
-        // As Bitbucket leaves it: the source, and the destination's commit merged into it; no branch of the remote.
+        // As Bitbucket does it: the source, with the destination's commit merged into it, and no branch of the
+        // remote.
         let job = request(&forge.merge, &forge.head, &forge.base);
         assert!(job.run(&[], 2).stderr.contains("--fetch"));
         job.git(&["fetch", "-q", "--unshallow", "origin", &forge.merge]);
@@ -61,7 +62,7 @@ fn ci_01_the_first_push_of_all_to_gitlab_is_all_new() {
 
 #[test]
 fn ci_03_a_push_that_takes_the_default_branch_back_is_no_pass() {
-    // It brings nothing, and what it goes back to may have failed before.
+    // It has no new commits, and the old commit may have been blocked before.
     let forge = Forge::good();
     let back = forge.push("refs/heads/main", &forge.base, &forge.fork);
     let run = forge.job(&forge.fork).on("push", &back).run(&["--fetch"], 2);
@@ -72,7 +73,7 @@ fn ci_03_a_push_that_takes_the_default_branch_back_is_no_pass() {
 fn cfg_08_a_tag_that_somebody_pushed_is_no_base() {
     let forge = Forge::bad();
     let first = forge.first();
-    // Only the first commit has the key: against it nothing would be found.
+    // Only the first commit has the key: against it, no finding would be reported.
     let whole = |tags: &[&str]| {
         let job = forge.job(&forge.head);
         job.git(&["fetch", "-q", "--unshallow", "origin", "+refs/heads/*:refs/remotes/origin/*"]);
@@ -94,7 +95,7 @@ fn cfg_08_a_tag_that_somebody_pushed_is_no_base() {
     );
     let job = whole(&["origin/main"]);
     assert_eq!(job.report(&args("refs/remotes/origin/main"), 1)["source"]["base"], *forge.fork);
-    // With the flag the remote says what its branch is, though the tag be the only thing here of that name.
+    // With the flag, the remote decides what its branch is, although the clone only has the tag of that name.
     let fetching = |base| [&args(base)[..], &["--fetch"]].concat();
     for job in [whole(&["origin/main"]), shallow(&["origin/main"])] {
         for base in ["origin/main", "refs/remotes/origin/main"] {
@@ -108,7 +109,7 @@ fn cfg_08_a_tag_that_somebody_pushed_is_no_base() {
     }
     let run = shallow(&["origin/gone"]).run(&fetching("origin/gone"), 2);
     assert!(run.stderr.contains("refs/tags/origin/gone"), "{}", run.stderr);
-    // A release is still one, from here and from there; and a branch that somebody pushed does not hide it.
+    // A release tag still works, from the clone and from the remote, and a pushed branch does not hide it.
     assert_eq!(shallow(&["v1"]).report(&fetching("v1"), 0)["source"]["base"], *first);
     forge.repo.git(&["tag", "v2", &forge.fork]);
     assert_eq!(shallow(&[]).report(&fetching("v2"), 1)["source"]["base"], *forge.fork);

@@ -1,4 +1,4 @@
-//! What the program says that must not pass for an answer: rows MOD-01, MOD-03 and MOD-05.
+//! Output of the program that must not count as an answer: rows MOD-01, MOD-03 and MOD-05.
 
 use super::{AROUND, Fake, looking};
 use crate::support::Repo;
@@ -7,7 +7,7 @@ use claude_reviewer::git::State;
 
 const GOOD: &str = "result \"{\\\"nonce\\\":\\\"$nonce\\\"}\"";
 
-/// A message of the model that gives an answer: its own id, the call's id.
+/// Returns a message of the model with an answer: `message` is its ID, `call` that of the call.
 fn gives(message: &str, call: &str) -> String {
     let event = format!(
         "{{\"type\":\"assistant\",\"message\":{{\"id\":\"{message}\",\"model\":\"m\",\"stop_reason\":null,\"content\":[{{\"type\":\"tool_use\",\"id\":\"{call}\",\"name\":\"StructuredOutput\",\"input\":{{}}}}]}},\"parent_tool_use_id\":null}}"
@@ -29,9 +29,9 @@ fn ask(events: &[String]) -> Result<Answer, Failure> {
 #[test]
 fn mod_03_two_structured_answers_are_no_answer() {
     assert!(ask(&[gives("m1", "t1"), result_of("t1", false)]).is_ok());
-    // One that the program did not take is put right.
+    // An answer that the program rejected is replaced by the next one.
     assert!(ask(&[gives("m1", "t1"), result_of("t1", true), gives("m2", "t2"), result_of("t2", false)]).is_ok());
-    // As 2.1.330 writes it: block after block of one message, each answered at once.
+    // As 2.1.330 writes it: the blocks of one message in sequence, each answered at once.
     let in_one = [gives("m1", "t1"), result_of("t1", false), gives("m1", "t2"), result_of("t2", false)];
     let in_two = [gives("m1", "t1"), result_of("t1", false), gives("m2", "t2"), result_of("t2", false)];
     let one_refused = [gives("m1", "t1"), result_of("t1", true), gives("m1", "t2"), result_of("t2", false)];
@@ -93,14 +93,14 @@ fn mod_03_fewer_tokens_than_the_prompt_needs_are_no_review() {
     let mut few = Fake::new(&format!("heard\nready\n{GOOD} | sed 's/_tokens\":[0-9]*/_tokens\":3/g'"));
     few.chunk = "+a line of the change\n".repeat(50);
     few.fails(Cause::Malformed, "did not read all of it");
-    // Uncached, read and created tokens count together; none at all say nothing.
+    // Uncached, read and created tokens count together; without any, the count is unknown.
     for count in ["0", "40"] {
         let body = format!("heard\nready\n{GOOD} | sed 's/_tokens\":[0-9]*/_tokens\":{count}/g'");
         let mut fake = Fake::new(&body);
         fake.chunk = "+a line of the change\n".repeat(50);
         assert!(fake.ask().is_ok(), "{count}");
     }
-    // Of several messages the largest counts, not the sum.
+    // Of several messages the largest count is used, not the sum.
     let message = |id: &str| {
         format!(
             "echo '{{\"type\":\"assistant\",\"message\":{{\"id\":\"{id}\",\"model\":\"m\",\"content\":[],\"usage\":{{\"input_tokens\":60}}}}}}'"

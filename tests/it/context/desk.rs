@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-/// What the script does with a call, in place of a regular answer. Shell; `$id` is the number of the request.
+/// Default reaction of the script to a call. Shell code; `$id` is the number of the request.
 pub const REGULAR: &str = "answer";
 
 pub struct Desk {
@@ -14,12 +14,12 @@ pub struct Desk {
     pub model: Server,
 }
 
-/// Answers as a model that finds nothing.
+/// Answers like a model without findings.
 pub fn calm(r: &Request) -> Reply {
     r.review(&[])
 }
 
-/// Answers as a model that misses a requirement.
+/// Answers like a model that reports a missing requirement.
 pub fn misses(reference: &'static str) -> impl Fn(&Request) -> Reply + Send + Sync + 'static {
     move |r: &Request| {
         let mut answer = r.document(&[]);
@@ -30,7 +30,7 @@ pub fn misses(reference: &'static str) -> impl Fn(&Request) -> Reply + Send + Sy
 }
 
 impl Desk {
-    /// Makes a repository whose base names the project PROJ, and whose branch has a commit with `message`.
+    /// Creates a repository whose base names the project PROJ, and whose branch has a commit with `message`.
     pub fn new(message: &str, model: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let repo = Repo::new();
         repo.stage("README.md", "# Sample\n");
@@ -94,7 +94,7 @@ echo ended >>"$dir/ends"
 
     /// Writes the content of an answer.
     pub fn answer(&self, key: &str, content: &Value) -> &Self {
-        // No line feed: the script reads and writes lines.
+        // Without line feeds: the script reads and writes lines.
         let text = json!({ "content": content }).to_string();
         std::fs::write(self.folder().join("tickets").join(key), text).unwrap();
         self

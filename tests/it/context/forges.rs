@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const BODY: &str = "Calls to the bank are retried at most three times.";
 
-/// Answers as a forge with issue 12 and pull request 13, whatever the dialect.
+/// Answers like a forge with issue 12 and pull request 13, in any dialect.
 fn forge(r: &Request) -> Reply {
     let path = r.path.split('?').next().unwrap();
     match path {
@@ -30,7 +30,7 @@ fn forge(r: &Request) -> Reply {
     }
 }
 
-/// A repository of a forge whose API is this server.
+/// Creates a repository of a forge whose API is this server.
 fn desk(message: &str, key: &str, api: &str, server: &Server, more: &str) -> Desk {
     let desk = Desk::new(message, calm);
     adopt(&desk, key, api, server, more);

@@ -15,7 +15,7 @@ fn ticket() -> Value {
     json!({ "content": [{ "type": "text", "text": ticket.to_string() }] })
 }
 
-/// Answers a message of MCP; `result` in place of the usual one.
+/// Answers an MCP message; the answer is a stream if `is_stream` is true.
 fn answer(request: &Request, is_stream: bool) -> Reply {
     let message = request.json();
     let result = match message["method"].as_str().unwrap_or_default() {

@@ -1,8 +1,8 @@
-//! Patches and hidden text, through the binary.
+//! Tests of patches and hidden text, through the binary.
 
 use super::*;
 
-/// Code that a rule finds on its line.
+/// Code that a rule reports on its line.
 const BAD: &str = "eval(input())\n";
 
 /// Returns file and line of each finding about [`BAD`].
@@ -122,11 +122,11 @@ fn dif_01_code_that_a_patch_withholds_does_not_pass() {
         serde_json::from_str(&review_patch(git_bytes(&repo, &["diff", "--cached"]), 3).stdout).unwrap();
     assert_eq!(report["verdict"], "incomplete");
     assert_eq!(report["coverage"]["failed"][0]["file"], "x.py");
-    // With its content it is read.
+    // With its content, the file is scanned.
     let report: serde_json::Value =
         serde_json::from_str(&review_patch(git_bytes(&repo, &["diff", "--cached", "--binary"]), 1).stdout).unwrap();
     assert_eq!(found(&report), [("x.py".to_owned(), 1)]);
-    // A picture is not expected to be readable.
+    // A picture is not expected to be readable text.
     repo.git(&["rm", "-q", "-f", "x.py"]);
     repo.stage("logo.png", png(1));
     review_patch(git_bytes(&repo, &["diff", "--cached"]), 0);
@@ -138,7 +138,7 @@ fn an_empty_patch_is_nothing_to_review() {
     assert_eq!(report["outcome"], "nothing_to_review");
 }
 
-/// A repository with a changed file and a new one, in the top and in a folder.
+/// Creates a repository with a changed and a new file, at the top and in a folder.
 fn changed_worktree() -> Repo {
     let repo = Repo::new();
     repo.stage("a.txt", "one\n").stage("sub/b.txt", "one\n").commit("first");
@@ -146,7 +146,7 @@ fn changed_worktree() -> Repo {
     repo
 }
 
-/// Expects a refusal that names a file, soon and without much memory.
+/// Expects an error that names a file, quickly and with little memory.
 #[track_caller]
 fn refuses(repo: &Repo, args: &[&str], named: &str) {
     let path = repo.home().join("stderr");
@@ -183,7 +183,7 @@ fn a_pipe_in_place_of_attributes_or_ignore_rules_is_refused_and_never_waited_for
         for args in runs {
             refuses(&repo, args, file);
         }
-        // A file of the repository is refused before it is opened, whatever is reviewed.
+        // A file in the repository's git folder is rejected before it is opened, for any source.
         repo.review(&["staged"], if file.starts_with(".git/") { 2 } else { 0 });
     }
 }

@@ -1,4 +1,4 @@
-//! What a decision is bound to: lines, copies of them, the base.
+//! Tests of the content that a decision is bound to: lines, copies of them, the base.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn dsp_01_in_gate_mode_a_decision_does_not_cover_another_copy_of_its_lines() {
             assert!(expected.is_empty() || all == [expected], "{name}: {all:?}");
             assert_eq!(report["verdict"], "block", "{name}");
         }
-        // The line alone may move.
+        // Only the line may move.
         repo.git(&["checkout", "-q", "-B", "topic", "main"]);
         repo.stage("web/run.py", format!("import requests\n\n{new}")).commit("rename and move");
         assert_eq!(gate(&repo, "main")["verdict"], "pass");
@@ -58,14 +58,14 @@ fn dsp_01_a_decision_on_one_of_two_equal_lines_does_not_pass_to_the_other_one() 
     repo.review_json(&["staged"], 1);
     decide(&repo, &["reject", "F1"]);
     assert_eq!(statuses(&repo.review_json(&["staged"], 1)), ["web/run.py:2 rejected", "web/run.py:4 pending"]);
-    // Which of them is left is unknown, also where it is the one that was decided on.
+    // It is unknown which of them is left, even if it is the one with the decision.
     for one in [CODE, &other] {
         repo.stage("web/run.py", one);
         assert_eq!(statuses(&repo.review_json(&["staged"], 1)), ["web/run.py:2 pending"]);
     }
     repo.stage("web/run.py", format!("{both}{}", CODE.replace("run", "third")));
     assert_eq!(statuses(&repo.review_json(&["staged"], 1)).iter().filter(|s| s.ends_with("pending")).count(), 3);
-    // A change of the second one alone has one finding, which is the first of its kind in that change.
+    // A change of only the second copy has one finding, the first of its kind in that change.
     repo.stage("web/run.py", &both).commit("both");
     repo.stage("web/run.py", format!("{CODE}{}", other.replace("    return", "        return")));
     assert_eq!(statuses(&repo.review_json(&["staged"], 1)), ["web/run.py:4 pending"]);
@@ -92,7 +92,7 @@ fn dsp_01_decisions_on_all_equal_lines_hold_for_each_of_them_and_for_fewer() {
         let report = gate(&repo, "main");
         assert_eq!((&report["verdict"], &report["summary"]["dispositioned"]), (&json!("pass"), &json!(dispositioned)));
     }
-    // All entries stay: they hold together.
+    // All entries stay: they apply together.
     repo.stage("web/run.py", code(&names[1..]));
     assert_eq!(repo.reviewer(&["baseline", "check"]).run(0).stdout, "3 entries hold\n");
     repo.git(&["checkout", "-q", "-f", "-B", "topic", "main"]);
@@ -162,7 +162,7 @@ fn a_decision_is_not_recorded_on_lines_that_differ_beside_the_quote() {
     repo.stage("web/run.py", CODE.replace("return requests", "yield requests"));
     let run = repo.reviewer(&["reject", "F1"]).run(2);
     assert!(run.stderr.contains("the lines of F1 at web/run.py:2 have changed since the review"), "{}", run.stderr);
-    // Another line of the file makes no difference where nothing is masked.
+    // A change of another line has no effect if nothing is masked.
     repo.stage("web/run.py", format!("{CODE}\n\nlast = 1\n"));
     decide(&repo, &["reject", "F1"]);
 }
@@ -209,22 +209,23 @@ fn pruning_a_baseline_keeps_decisions_that_a_scan_of_the_tree_cannot_check() {
     };
     decide(&repo, &["defer", &id("test-deleted"), "--until", "2999-01-01", "--reason", "moved", "--share"]);
     decide(&repo, &["reject", &id("new.py"), "--reason", "a test server", "--share"]);
-    // What is rejected goes, what is in the baseline goes, and what the tree cannot show stays.
+    // The code of the rejected entry and that of the baseline entry are gone. Only the baseline entry is pruned: a
+    // person's decision stays, and the tree cannot prove anything about the deleted test.
     repo.stage("new.py", "x = 1\n").stage("old.py", "x = 1\n");
     let said = repo.reviewer(&["baseline", "check"]).run(1).stdout;
     assert_eq!(said.matches("does not hold: ").count(), 1, "{said}");
     assert_eq!(repo.reviewer(&["baseline", "prune"]).run(0).stdout, "1 entry removed\n");
     let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
     assert!(text.contains("test-deleted") && text.contains("a test server") && !text.contains("old.py"), "{text}");
-    // An entry that has expired holds for nothing, whatever its rule.
+    // An expired entry never applies, for any rule.
     repo.write(SHARED, text.replace("2999-01-01", "2020-01-01"));
     assert_eq!(repo.reviewer(&["baseline", "prune"]).run(0).stdout, "1 entry removed\n");
     let text = std::fs::read_to_string(repo.path().join(SHARED)).unwrap();
     assert!(!text.contains("test-deleted") && text.contains("a test server"), "{text}");
 }
 
-/// Returns a repository whose only commit lacks `web/run.py`, and the shared file that rejects the finding in it. Both files
-/// are in the worktree.
+/// Returns a repository whose only commit lacks `web/run.py`, and the shared file that rejects the finding in it.
+/// Both files are in the worktree.
 fn rejected() -> (Repo, String) {
     let repo = Repo::new();
     repo.stage("README", "Sums.\n").commit("seed");
@@ -278,7 +279,7 @@ fn dsp_02_with_two_merge_bases_an_entry_of_one_does_not_open_the_gate() {
     let (repo, text) = rejected();
     std::fs::remove_file(repo.path().join("web/run.py")).unwrap();
     for decides in ["one", "other"] {
-        // Two branches that were merged into each other have two merge bases; one of them has the entry.
+        // Two branches that were merged into each other have two merge bases; only one of them has the entry.
         repo.git(&["checkout", "-q", "-f", "-B", "one", "main"]);
         repo.stage("one.txt", format!("{decides}\n"));
         if decides == "one" {
@@ -313,7 +314,7 @@ fn a_pattern_of_a_baseline_that_matches_nothing_is_named_as_such() {
     }
 }
 
-/// Returns the files below a folder that have a text.
+/// Returns the files below a folder that contain a text.
 fn files_with(folder: &std::path::Path, text: &str) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_path_buf()];
@@ -356,7 +357,7 @@ fn hashes_of_decisions_are_kept_for_the_next_command_but_not_for_a_gate_or_in_ci
     assert!(first.contains("rejected") && !text.contains("verify"), "{first} {text}");
     let again = with(&["findings", "--status", "rejected"], None).stdout;
     assert_eq!(first, again);
-    // What is damaged is computed again.
+    // A damaged cache entry is computed again.
     std::fs::write(&files[0], "claude-reviewer reply 2 00\n{}").unwrap();
     assert_eq!(with(&["findings", "--status", "rejected"], None).stdout, first);
 }

@@ -1,4 +1,5 @@
-//! The file of decisions keeps its comments, one of several decisions holds, and lists show its state.
+//! Tests that the file of decisions keeps its comments, that one of several decisions applies, and that lists show
+//! its state.
 
 use super::{CODE, SHARED, decide, findings, reviewed, staged, state};
 use crate::support::Repo;

@@ -1,8 +1,8 @@
-//! Something else in the place of the file of decisions.
+//! Tests of other entries in place of the file of decisions.
 
 use super::*;
 
-/// Something in the place of a file of decisions, with the words of its error.
+/// An entry in place of a file of decisions, with the text of the error.
 type Strange = (&'static str, fn(&std::path::Path));
 
 const STRANGE: [Strange; 4] = [
@@ -11,7 +11,7 @@ const STRANGE: [Strange; 4] = [
         std::fs::write(path.join("a.toml"), "version = 1\n").unwrap();
     }),
     ("is not a regular file", |path| {
-        // Opening a pipe without a writer waits for one.
+        // Opening a pipe without a writer blocks.
         assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
     }),
     ("is not a regular file", |path| drop(std::os::unix::net::UnixListener::bind(path).unwrap())),
@@ -35,7 +35,7 @@ fn dsp_03_anything_but_a_file_in_its_place_is_an_error_and_keeps_no_command_wait
                 &["baseline", "check"],
             ];
             for args in commands {
-                // Decisions of one person are no part of a baseline.
+                // A person's own decisions are not part of a baseline.
                 if file == OWN && args[0] == "baseline" {
                     continue;
                 }
@@ -75,7 +75,7 @@ fn dsp_03_a_link_in_the_place_of_the_folder_is_an_error() {
 fn dsp_03_a_file_that_cannot_be_read_is_an_error() {
     use std::os::unix::fs::PermissionsExt as _;
     if rustix::process::geteuid().is_root() {
-        // Nothing is closed to it.
+        // The superuser ignores permissions.
         return;
     }
     let repo = reviewed();
@@ -86,7 +86,7 @@ fn dsp_03_a_file_that_cannot_be_read_is_an_error() {
     assert!(run.stderr.contains(SHARED) && run.stderr.contains("chmod u+r"), "{}", run.stderr);
 }
 
-/// What is in the place of the file, and what puts it there.
+/// An entry in place of the file, and the function that creates it.
 type Made = (&'static str, fn(&Repo));
 
 #[test]

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 /// The state that the commands of an example start from.
 pub struct World {
     pub repo: Repo,
-    /// The folder that the commands run in: the worktree, unless a fixture sets another.
+    /// Working directory of the commands: the worktree, unless a fixture sets another one.
     pub dir: PathBuf,
     pub env: Vec<(String, String)>,
-    /// Texts of the output, such as the address of a server, and what a page shows for them.
+    /// Texts of the output, such as the address of a server, with their replacements on pages.
     pub shown: Vec<(String, String)>,
-    /// Servers that have to outlive the commands.
+    /// Servers that must outlive the commands.
     servers: Vec<Box<dyn Any + Send>>,
 }
 
@@ -72,7 +72,7 @@ impl World {
         Self { repo, dir, env: Vec::new(), shown: Vec::new(), servers: Vec::new() }
     }
 
-    /// Returns a folder in front of `PATH`, for programs that a test must not need.
+    /// Returns a folder that comes first in `PATH`, for replacements of programs.
     pub fn programs(&self) -> PathBuf {
         self.repo.outside().join("bin")
     }
@@ -108,7 +108,7 @@ fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// Makes Dana's repository with two files and one commit.
+/// Creates Dana's repository with two files and one commit.
 fn shop() -> Repo {
     let repo = Repo::new();
     write_home(&repo, ".gitconfig", "[user]\n\tname = Dana\n\temail = dana@example.com\n");
@@ -262,7 +262,7 @@ fn damaged_review() -> World {
     let sessions = world.repo.path().join(".reviews/sessions");
     let session = std::fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().path();
     std::fs::write(session.join("request.json"), "{").unwrap();
-    // The first command that reads a damaged session moves it out of the way.
+    // The first command that reads a damaged session moves it aside.
     world.repo.reviewer(&["history"]).run(0);
     world
 }
@@ -324,7 +324,7 @@ fn call_that_a_team_rule_reports() -> World {
     World::new(repo)
 }
 
-/// Returns the rule of the page on structural rules, with its samples.
+/// Returns the rule on the page about structural rules, with its samples.
 fn page_rule() -> String {
     let page = include_str!("../../../docs/structural-rules.md");
     let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());

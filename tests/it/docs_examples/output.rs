@@ -1,7 +1,7 @@
 //! Compares the output of a command with the output that a page shows.
 //!
-//! A page may leave lines out with a line `…`, and the rest of a line with a `…` at its end. Values that differ from
-//! run to run match any value of their kind: durations, dates, hexadecimal IDs and numbers of tokens.
+//! A line `…` on a page stands for omitted lines, and a `…` at the end of a line for its rest. Values that differ
+//! from run to run match any value of their kind: durations, dates, hexadecimal IDs and numbers of tokens.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -12,13 +12,13 @@ static HEX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{12,64}\b"
 static TOKENS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\d[\d,]* tokens in, \d[\d,]* out").unwrap());
 static AGE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(just now|\d+ \w+ ago)\b").unwrap());
 
-/// Replaces the values that differ from run to run by the name of their kind.
+/// Replaces values that differ from run to run by the name of their kind.
 fn masked(line: &str) -> String {
     let kinds = [(&DATE, "DATE"), (&DURATION, "DURATION"), (&HEX, "HEX"), (&TOKENS, "TOKENS"), (&AGE, "AGE")];
     kinds.iter().fold(line.to_owned(), |line, (pattern, kind)| pattern.replace_all(&line, *kind).into_owned())
 }
 
-/// Replaces durations and dates by values that stay, so that a page has one of each.
+/// Replaces durations and dates by fixed values, so that a page always shows the same.
 fn steady(line: &str) -> String {
     let line = DATE.replace_all(line, "2026-11-23$1");
     DURATION.replace_all(&line, "5 ms").into_owned()
@@ -32,7 +32,7 @@ fn is_same(shown: &str, actual: &str) -> bool {
     }
 }
 
-/// Returns true if the output is what the page shows.
+/// Returns true if the output matches the page.
 pub fn matches(shown: &[String], actual: &[String]) -> bool {
     match shown.split_first() {
         None => actual.is_empty(),
@@ -41,8 +41,8 @@ pub fn matches(shown: &[String], actual: &[String]) -> bool {
     }
 }
 
-/// Returns what the page should show: the output, with the lines that the page leaves out, and with the page's own
-/// values where only those differ.
+/// Returns the new content of the page: the output, with the page's omissions, and with the page's own values where
+/// only those differ.
 pub fn updated(shown: &[String], actual: &[String]) -> Vec<String> {
     if matches(shown, actual) {
         return shown.to_vec();
@@ -62,7 +62,7 @@ pub fn updated(shown: &[String], actual: &[String]) -> Vec<String> {
     updated
 }
 
-/// Leaves out lines as the page does. A line stays if the page has one that starts with the same word.
+/// Omits lines as the page does. A line stays if the page has one that starts with the same word.
 fn shortened(shown: &[String], actual: &[String]) -> Vec<String> {
     let word = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
     let kept: Vec<String> = shown.iter().map(|l| word(l)).collect();

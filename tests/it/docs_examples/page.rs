@@ -1,19 +1,19 @@
-//! Reads the fenced blocks of a Markdown page, with the HTML comment in front of each.
+//! Parses the fenced blocks of a Markdown page, with the HTML comment before each.
 
 /// A fenced block of a page.
 #[derive(Debug)]
 pub struct Block {
-    /// The index of the line that opens the fence.
+    /// Index of the line that opens the fence.
     pub line: usize,
     pub language: String,
-    /// White space in front of the fence, as in an item of a list.
+    /// White space before the fence, as in a list item.
     pub indent: String,
     pub mark: Mark,
-    /// The lines between the fences, without the indentation.
+    /// Lines between the fences, without the indentation.
     pub body: Vec<String>,
 }
 
-/// How the comment in front of a block says that it is tested.
+/// The comment before a block, which states how it is tested.
 #[derive(Debug)]
 pub enum Mark {
     None,
@@ -21,16 +21,16 @@ pub enum Mark {
     NotExecuted(String),
     /// `<!-- example: NAME; exit: 1; through: TEXT; output not shown -->`
     Example(Example),
-    /// A comment with an attribute that does not exist.
+    /// A comment with an unknown attribute.
     Invalid(String),
 }
 
-/// What an executed block asks for.
+/// The attributes of an executed block.
 #[derive(Debug, Default)]
 pub struct Example {
-    /// The fixture, or `continued` for the state that the previous example of the page left.
+    /// Name of the fixture, or `continued` for the state after the previous example of the page.
     pub fixture: String,
-    /// The exit code of the last command. The other commands must exit with 0.
+    /// Exit code of the last command. All others must exit with 0.
     pub exit: i32,
     /// The page shows the output up to the first line with this text.
     pub through: Option<String>,
@@ -41,7 +41,7 @@ pub struct Example {
 /// A command of a block and the output that the page shows.
 #[derive(Debug)]
 pub struct Command {
-    /// The lines of the block that hold the command, as on the page.
+    /// Lines of the command on the page.
     pub lines: Vec<String>,
     /// The command for the shell.
     pub text: String,
@@ -98,7 +98,7 @@ fn mark(line: &str) -> Mark {
     Mark::Example(example)
 }
 
-/// Splits a block into commands. A command starts with `$ ` and goes on while its line ends with `\` or `&&`.
+/// Splits a block into commands. A command starts with `$ ` and continues while its lines end with `\` or `&&`.
 pub fn commands(body: &[String]) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
     let mut is_open = false;

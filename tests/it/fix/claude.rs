@@ -1,11 +1,12 @@
-//! `fix` with the Claude Code command line, which is a shell script here. The real one is tested in `tests/third-party`.
+//! Tests of `fix` with the Claude Code command line, which is a shell script here. `tests/third-party` tests the real
+//! one.
 
 use super::{BAD, CODE, GOOD, state};
 use crate::support::{Repo, Run};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Answers as a model would that finds the division, plans, and then does `EDITS` in the folder it works in.
+/// Answers like a model that reports the division, plans, and then runs `EDITS` in its working folder.
 const SCRIPT: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 case "$*" in --version) echo "2.1.330 (Claude Code)"; exit 0;; esac
@@ -33,7 +34,7 @@ if grep -q "if n else" "$here/stdin"; then finding=; fi
 result "{\"nonce\":\"$nonce\",\"summary\":\"s\",\"files_reviewed\":[\"a.py\"],\"findings\":[$finding],\"design_compliance\":null,\"missing_requirements\":[],\"not_reviewed\":[]}"
 "#;
 
-/// Reviews with such a program, and lets it fix the finding.
+/// Reviews with such a program, and fixes the finding with it.
 fn fixed(edits: &str) -> (Repo, Run) {
     let repo = Repo::new();
     repo.stage("README", "Means.\n").commit("seed");
@@ -91,7 +92,7 @@ fn dsp_05_what_the_program_leaves_besides_plain_files_is_refused() {
 
 #[test]
 fn an_edit_that_the_program_refuses_is_named_with_its_file_and_reason_and_told_to_the_next_attempt() {
-    // The first attempt is refused: the text is not there, and a file outside of the folder is not to be edited.
+    // The first attempt is rejected: the text does not occur, and a file outside of the folder must not be edited.
     let edits = r#"cp "$here/stdin" "$here/attempt"
     work=$(pwd -P)
     call() { printf '{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"%s","name":"%s","input":{"file_path":"%s"}}]}}\n' "$1" "$2" "$3"; }

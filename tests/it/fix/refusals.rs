@@ -1,10 +1,10 @@
-//! Refusals of a fix before it pays a model, and hints that can be run.
+//! Tests of errors of a fix before it pays a model, and of their hints.
 
 use super::{BAD, CODE, Case, GOOD, container, create, edit, has_tool_answers};
 use crate::loopback::{Reply, Request};
 use serde_json::json;
 
-/// Returns the command of the first hint that has a text.
+/// Returns the command of the first hint that contains a text.
 fn hint<'r>(stderr: &'r str, with: &str) -> &'r str {
     let line = stderr.lines().filter_map(|line| line.strip_prefix("hint: ")).find(|line| line.contains(with));
     let line = line.unwrap_or_else(|| panic!("no hint with {with}: {stderr}"));
@@ -26,7 +26,7 @@ fn a_finding_that_is_fixed_already_is_refused_before_a_model_is_asked() {
     let refused = case.refused(&["F1"], 2, "the lines of F1 at a.py:5 have changed since the review");
     case.refused(&[], 2, "the lines of F1 at a.py:5 have changed since the review");
     assert_eq!(case.server.questions().len(), before, "nothing was asked");
-    // The command in the hint sees the edit, which is not staged.
+    // The command in the hint includes the edit, which is not staged.
     let round = run(&case, hint(&refused.stderr, "review changes"));
     assert!(round.code == 0 && round.stderr.contains("1 fixed"), "{}\n{}", round.stdout, round.stderr);
     let before = case.server.questions().len();
@@ -50,11 +50,11 @@ fn a_finding_of_a_rule_that_is_fixed_already_is_refused_and_the_others_are_named
     assert_eq!(case.server.questions().len(), before, "nothing was asked");
     let command = hint(&refused.stderr, "to fix the others").to_owned();
     assert!(command.starts_with(&format!("claude-reviewer fix {claim} --session ")), "{command}");
-    // Without names it is left out.
+    // Without names, the option is omitted.
     let fixed = case.fix(&[]);
     let note = format!("note: left out: {rule} is already fixed in the worktree");
     assert!(fixed.code == 0 && fixed.stdout.contains(&note), "{}\n{}", fixed.stdout, fixed.stderr);
-    // The next round sees the fix, which is not staged.
+    // The next round includes the fix, which is not staged.
     let next = fixed.stdout.lines().find_map(|l| l.split_once("to store the next round: ")).unwrap().1;
     let round = run(&case, next);
     assert!(round.stderr.contains("2 fixed"), "{next}: {}", round.stderr);
@@ -95,7 +95,7 @@ fn tests_that_fail_without_output_are_named_by_their_exit_code() {
 
 #[test]
 fn the_hints_of_a_failed_fix_can_be_run() {
-    // A file that no review sees: no option permits it.
+    // A file that no review includes: no option permits it.
     let case = Case::new(vec![vec![edit("a.py", BAD, GOOD), create("out/b.py", "b = 1\n")]]);
     case.repo.stage(".gitignore", "out/\n");
     let refused = case.refused(&["F1"], 1, "out/b.py is ignored by git, so that no review sees it");
@@ -121,11 +121,11 @@ fn the_hints_of_a_failed_fix_keep_the_flags_of_the_user() {
     let again = run(&case, &command);
     assert_eq!((again.code, case.text("a.py").as_str()), (0, CODE), "{}", again.stderr);
     assert!(case.text("x.patch").contains("+all:"), "the hint wrote the patch");
-    // Without a person and without --yes.
+    // Without a terminal and without --yes.
     let asked = case.repo.reviewer(&["fix", "F1", "--allow", "a b", "--timeout", "90s"]).run(2);
     let command = "hint: claude-reviewer fix F1 --session latest --allow 'a b' --timeout 1m30s --yes\n";
     assert!(asked.stderr.contains(command), "{}", asked.stderr);
-    // Findings that are left.
+    // Remaining findings.
     let code = format!("{CODE}print(eval(input()))\n");
     let case = Case::with(&code, vec![vec![edit("a.py", BAD, GOOD)]], "", Box::new(|_| None));
     case.repo.write("a.py", code.replace("print(eval(input()))\n", ""));
@@ -156,11 +156,11 @@ fn a_refused_edit_is_named_with_its_file_and_reason_and_told_to_the_next_attempt
     let case = Case::new(vec![vec![other.clone()]]);
     let run = case.refused(&["F1"], 1, "the model changed no file; refused: edit of `a.py`: old does not occur");
     assert!(run.stderr.contains("hint: or fix it by hand; to store the next round: "), "{}", run.stderr);
-    // Beside other changes.
+    // Together with other changes.
     let case = Case::new(vec![vec![edit("a.py", "import os\n", "import sys\n"), edit("b.py", "x", "y")]]);
     let run = case.refused(&["F1"], 1, "F1 is still there");
     assert!(run.stdout.contains("attempt 1 failed: refused: edit of `b.py`: text file"), "{}", run.stdout);
-    // An edit that succeeds later is not named.
+    // An edit that succeeds later is not listed.
     let case = Case::new(vec![vec![other, edit("a.py", "import os\n", "import sys\n")]]);
     let run = case.refused(&["F1"], 1, "F1 is still there");
     assert!(!run.stdout.contains("refused: "), "{}", run.stdout);
@@ -194,7 +194,7 @@ fn a_key_that_a_server_refuses_ends_a_fix_at_once() {
         let asked = case.server.questions();
         assert_eq!(asked.iter().filter(|r| r.prompt().contains("in the private copy")).count(), 1);
     }
-    // An answer that cannot be read can be another one the next time.
+    // An invalid answer may be a valid one the next time.
     let says = |r: &Request| r.prompt().contains("in the private copy").then(|| r.text("nothing of the format"));
     let case = Case::with(CODE, vec![vec![]], "", Box::new(says));
     case.refused(&["F1"], 3, "the worktree is unchanged: openai: ");

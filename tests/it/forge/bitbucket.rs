@@ -1,4 +1,4 @@
-//! Both Bitbuckets: the real binary, and a server that speaks their interfaces and checks every request.
+//! Tests of both Bitbuckets: the real binary, and a server that speaks their APIs and validates every request.
 
 pub mod hub;
 
@@ -17,7 +17,7 @@ pub struct World {
     pub hub: Hub,
     base: String,
     pub head: String,
-    /// What the file says at the head.
+    /// Content of the file at the head.
     content: String,
 }
 
@@ -26,7 +26,7 @@ impl World {
         Self::with_token(speech, format!("token-{:016x}", super::hub::fastrand_like(3)))
     }
 
-    /// Makes the project with pull request 12: a line with a key in `app.conf`.
+    /// Creates the project with pull request 12: a line with a key in `app.conf`.
     fn with_token(speech: Speech, token: String) -> Self {
         let repo = Repo::new();
         repo.stage("app.conf", "a = 1\nb = 2\nc = 3\n");
@@ -46,12 +46,12 @@ impl World {
         world
     }
 
-    /// Pushes another state of the pull request, and forgets it here.
+    /// Pushes another version of the pull request, without keeping it in the clone.
     fn push(&mut self, content: &str, is_fork: bool) {
         self.push_with(content, &[], is_fork);
     }
 
-    /// Pushes another state with more files.
+    /// Pushes another version with additional files.
     pub fn push_with(&mut self, content: &str, more: &[(&str, &str)], is_fork: bool) {
         let repo = &self.repo;
         repo.git(&["checkout", "-q", "-b", "feature", &self.base]);
@@ -87,7 +87,7 @@ impl World {
         self.reviewer(&[&args[..], more].concat())
     }
 
-    /// Returns what everything looks like that can be written to.
+    /// Returns all state that can be written.
     fn written(&self) -> (Vec<Note>, Vec<Value>) {
         self.hub.with(|s| (s.notes.clone(), s.builds.clone()))
     }
@@ -101,7 +101,7 @@ fn a_pull_request_is_read_and_reviewed() {
         let report: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!((&report["source"]["head"], &report["source"]["base"]), (&json!(w.head), &json!(w.base)));
         assert_eq!(report["findings"][0]["file"], "app.conf");
-        // The same by the address of its page.
+        // The same with the address of its page.
         let page = format!("{}{}/overview", w.hub.server.url(), speech.page());
         let run = w.reviewer(&["review", "pr", &page, "--no-save"]).run(1);
         assert!(run.stdout.contains("pull request #12"), "{}", run.stdout);
@@ -148,7 +148,7 @@ fn no_page_of_a_list_leads_the_token_elsewhere() {
     let run = w.reviewer(&["pr", "list"]).run(3);
     assert!(run.stderr.contains("on another server"), "{}", run.stderr);
     assert_eq!(other.connections(), 0);
-    // Nor does a list on a server go round in a circle.
+    // A circular list of a server ends too.
     let w = World::new(Speech::Server);
     let page = json!({ "values": [], "isLastPage": false, "nextPageStart": 0 });
     w.hub.with(|s| s.instead.push(("GET", "/pull-requests?", 1, Reply::json(200, &page))));
@@ -168,7 +168,7 @@ fn ci_08_a_second_run_writes_nothing() {
         assert_eq!(notes[0].place.as_ref().unwrap(), &speech.place("app.conf", 2));
         assert_eq!(notes[1].place, None);
         assert_eq!((&builds[0]["key"], &builds[0]["state"]), (&json!("claude-reviewer-main"), &json!("FAILED")));
-        // Neither shows a mark of this form, and one of them shows HTML as text.
+        // Neither shows this form of a mark, and one of them shows HTML as text.
         for note in &notes {
             let last = note.text.lines().next_back().unwrap();
             assert!(last.starts_with("[//]: # (") && last.ends_with(')'), "{last}");
@@ -234,7 +234,7 @@ fn ci_08_an_old_server_that_cannot_resolve_says_so_in_the_text() {
     let mut w = World::new(Speech::Server);
     w.hub.with(|s| s.is_old = true);
     w.post(&["--require-post"]).run(1);
-    // Builds of an old server belong to the commit alone.
+    // Builds of an old server belong only to the commit.
     w.hub.with(|s| assert_eq!(s.builds.len(), 1));
     w.hub.writes();
     w.post(&["--require-post"]).run(1);
@@ -262,7 +262,7 @@ fn ci_08_marks_of_others_count_for_nothing() {
 fn ci_08_a_comment_that_was_changed_meanwhile_is_read_once_more() {
     let mut w = World::new(Speech::Server);
     w.post(&[]).run(1);
-    // The list says what was true before.
+    // The list returns stale versions.
     w.hub.with(|s| s.listed_version = Some(0));
     w.hub.with(|s| s.notes.iter_mut().for_each(|n| n.version = 4));
     w.push("a = 1\nb = 3\nc = 3\n", false);
@@ -282,7 +282,7 @@ fn ci_07_a_failure_to_post_is_told_and_changes_no_verdict() {
             let said = run.stderr.contains("not posted") && run.stderr.contains(expected);
             assert!(said && run.stderr.contains("not for you"), "{status}: {}", run.stderr);
             assert!(!run.stderr.contains(&w.hub.token), "{}", run.stderr);
-            // What would make something is not sent twice where it may have been done.
+            // A request that creates something is not repeated if it may have succeeded.
             let requests = w.hub.server.requests();
             let sent = requests.iter().filter(|r| r.method == "POST" && r.path.ends_with("/comments"));
             assert_eq!(sent.count(), 2, "{status}");
@@ -315,7 +315,7 @@ fn a_token_whose_owner_is_unknown_sets_the_status_and_writes_no_comment() {
         assert!(run.stderr.contains("posted: the status"), "{}", run.stderr);
         assert!(speech == Speech::Server || run.stderr.contains("which may set the status alone"), "{}", run.stderr);
         assert_eq!(w.hub.writes(), ["POST build"]);
-        // The status alone needs no name, the second time neither.
+        // The status alone needs no name, not even the second time.
         let run = w.reviewer(&["review", "pr", "12", "--post", "status", "--require-post"]).run(1);
         assert!(run.stderr.contains("posted: nothing new"), "{}", run.stderr);
     }

@@ -1,4 +1,4 @@
-//! Commands in replies on GitHub: which waive a finding, and which are refused.
+//! Tests of commands in replies on GitHub: which ones waive a finding, and which ones are rejected.
 
 mod bitbucket;
 mod gitlab;
@@ -7,14 +7,14 @@ use super::World;
 use crate::support::{Repo, Run, line_with_key};
 use serde_json::{Value, json};
 
-/// The line with the finding, which is no critical one.
+/// The line with the finding, which is not critical.
 const LINE: &str = "requests.get(url, verify=False)\n";
-/// When the head was pushed, before and after.
+/// Time at which the head was pushed, and times before and after.
 const PUSHED: &str = "2026-01-01T10:00:00Z";
 const BEFORE: &str = "2026-01-01T09:59:59Z";
 const AFTER: &str = "2026-01-01T11:00:00Z";
 
-/// Pull request 12 with one major finding, reviewed and posted, and replies that count.
+/// Pull request 12 with one major finding, reviewed and posted, and replies that are accepted.
 struct Talk {
     w: World,
 }
@@ -69,7 +69,7 @@ impl Talk {
         outcome(&self.w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"]).run(code))
     }
 
-    /// Checks that nothing is waived, and that the only note has these words.
+    /// Checks that nothing is waived, and that the only note contains these words.
     #[track_caller]
     fn is_refused(&self, why: &str) {
         let (waived, notes) = self.report(1);
@@ -78,7 +78,7 @@ impl Talk {
     }
 }
 
-/// Allows commands in the configuration of the user, whose last table is `[forge]`.
+/// Enables commands in the user's configuration, whose last table is `[forge]`.
 fn allow(repo: &Repo) {
     let config = repo.home().join(".config/claude-reviewer/config.toml");
     let before = std::fs::read_to_string(&config).unwrap();
@@ -113,7 +113,7 @@ fn a_maintainer_waives_a_finding_of_the_head_by_a_reply() {
     assert!(words.contains("only a test server (waived by @mara, https://forge.example/r5)"), "{words}");
     let page = t.w.reviewer(&["review", "pr", "12", "--no-save", "--format", "html"]).run(0);
     assert!(page.stdout.contains("https://forge.example/r5"), "{}", page.stdout);
-    // Its comment stays as it is, so that the reply counts the next time too.
+    // The comment is not changed, so the reply counts the next time too.
     for _ in 0..2 {
         t.w.post(&["--gate"]).run(0);
     }
@@ -150,7 +150,7 @@ fn replies_are_not_read_unless_the_operator_or_the_base_says_so() {
     std::fs::write(&config, &text).unwrap();
     let (waived, notes) = t.report(1);
     assert_eq!((waived, notes.len()), (Value::Null, 0));
-    // The change itself has no say, and that it tries is a finding.
+    // The policy in the change has no effect, and setting the key there is a finding.
     let policy = "version = 1\n[forge]\ncomment_commands = true\n";
     t.w.push_with("a = 1\nb = 2\nc = 3\n", &[("app.py", LINE), (".claude-reviewer.toml", policy)]);
     let run = t.w.reviewer(&["review", "pr", "12", "--no-save", "--format", "json"]).run(1);
@@ -158,7 +158,7 @@ fn replies_are_not_read_unless_the_operator_or_the_base_says_so() {
     let rules: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["rule_id"].clone()).collect();
     assert!(rules.contains(&json!("policy-weakened")), "{rules:?}");
     assert!(report["findings"].as_array().unwrap().iter().all(|f| f["waived"].is_null()));
-    // The base has.
+    // The policy of the base has an effect.
     t.w.repo.stage(".claude-reviewer.toml", policy);
     t.w.base = t.w.repo.commit("allow commands");
     t.w.repo.git(&["push", "-q", t.w.bare().to_str().unwrap(), "main"]);
@@ -177,9 +177,9 @@ fn who_has_no_rights_waives_nothing() {
         ("write", 20, "neither the role maintain nor admin"),
         ("triage", 20, "neither the role"),
         ("read", 20, "neither the role"),
-        // A role of its own may have any rights.
+        // A custom role may have any rights.
         ("maintainers", 20, "neither the role"),
-        // Another account has the name by now.
+        // The name belongs to another account now.
         ("admin", 99, "the rights of another account"),
     ] {
         let t = Talk::new();
@@ -189,7 +189,7 @@ fn who_has_no_rights_waives_nothing() {
     let t = Talk::new();
     t.w.hub.with(|s| s.roles.clear());
     t.reply("/reject a demo").is_refused("does not name the rights");
-    // Nor does it count where nobody can tell.
+    // The reply does not count either if the rights are unknown.
     for status in [403, 500] {
         let t = Talk::new();
         let reply = crate::loopback::Reply::json(status, &json!({ "message": "no" }));
@@ -227,7 +227,7 @@ fn no_author_of_the_change_waives_a_finding() {
         t.w.hub.with(|s| s.written_by = commits);
         t.reply("/reject mine").is_refused("is an author of the change");
     }
-    // Who is not known may be anybody.
+    // An unknown account could be any.
     for place in ["author", "co-author", "committer", "no head", "more authors", "opened"] {
         let t = Talk::new();
         let head = t.w.head.clone();
@@ -243,7 +243,7 @@ fn no_author_of_the_change_waives_a_finding() {
         t.w.hub.with(|s| s.written_by = vec![one]);
         t.reply("/reject a demo").is_refused("not all authors of the change are known");
     }
-    // GitHub commits on behalf of who edits on its pages.
+    // GitHub commits for users who edit on its pages.
     let t = Talk::new();
     t.w.hub.with(|s| s.written_by[0]["committer"] = json!({ "email": "noreply@github.com", "user": null }));
     t.reply("/reject a demo");
@@ -257,7 +257,7 @@ fn only_a_reply_that_is_as_it_was_written_counts() {
     let t = Talk::new();
     t.reply_by("/reject a demo", |r| drop(r.as_object_mut().unwrap().remove("lastEditedAt")))
         .is_refused("it was edited");
-    // Our comment said something else when it was answered.
+    // Our comment had another text when the reply was written.
     let t = Talk::new();
     t.w.hub.with(|s| s.inline[0]["edited"] = json!("2026-01-01T11:00:00Z"));
     t.reply("/reject a demo").is_refused("has changed since");
@@ -269,11 +269,11 @@ fn only_a_reply_about_this_head_counts() {
         let t = Talk::new();
         t.reply_by("/reject a demo", |r| r["createdAt"] = json!(written)).is_refused("older than the push of the head");
     }
-    // The same head was pushed once more after it.
+    // The same head was pushed again after the reply.
     let t = Talk::new();
     t.w.hub.with(|s| s.activity[0]["timestamp"] = json!("2026-01-01T11:00:01Z"));
     t.reply("/reject a demo").is_refused("older than the push of the head");
-    // Where GitHub does not say when it was pushed, the reply names it.
+    // If GitHub does not report the time of the push, the reply must name the head.
     for change in [json!([]), json!([{ "ref": "refs/heads/feature", "after": "3".repeat(40), "timestamp": PUSHED }])] {
         let t = Talk::new();
         t.w.hub.with(|s| s.activity = change.as_array().unwrap().clone());
@@ -286,7 +286,7 @@ fn only_a_reply_about_this_head_counts() {
         t.reply_by(&format!("/reject {} a demo", t.w.head), |r| r["createdAt"] = json!(BEFORE));
         assert_eq!(t.report(0).0["reason"], "a demo");
     }
-    // A push takes it back.
+    // A new push invalidates the waiver.
     let mut t = Talk::new();
     t.reply("/reject a demo").review(0);
     t.w.push_with("a = 2\nb = 2\nc = 3\n", &[("app.py", LINE)]);
@@ -300,7 +300,7 @@ fn only_a_reply_about_this_head_counts() {
 
 #[test]
 fn only_a_reply_to_our_comment_on_the_finding_as_it_is_counts() {
-    // A conversation that another account began with a copy of our comment.
+    // A conversation that another account started with a copy of our comment.
     let t = Talk::new();
     t.w.hub.with(|s| {
         let mut copy = s.inline[0].clone();
@@ -309,7 +309,7 @@ fn only_a_reply_to_our_comment_on_the_finding_as_it_is_counts() {
         s.inline.push(copy);
     });
     t.reply_by("/reject a demo", |r| r["thread"] = json!(500)).is_refused("was written by another account");
-    // Our comment, with the mark of another finding, or with other words, or none.
+    // Our comment, with the mark of another finding, with other text, or without text.
     for change in ["mark", "words", "no mark", "ended"] {
         let t = Talk::with(&format!("{LINE}requests.post(url, verify=False)\n"));
         t.w.hub.with(|s| {
@@ -331,7 +331,7 @@ fn only_a_reply_to_our_comment_on_the_finding_as_it_is_counts() {
         };
         t.is_refused(why);
     }
-    // A finding that is not there any more.
+    // A finding that no longer exists.
     let mut t = Talk::new();
     t.reply("/reject a demo");
     t.w.push_with("a = 1\nb = 2\nc = 3\n", &[("app.py", "requests.put(other, verify=False)\n")]);

@@ -1,4 +1,4 @@
-//! Merge requests of GitLab, in a project of a sub-group.
+//! Tests of merge requests of GitLab, in a project of a subgroup.
 
 use super::lab::{FORK, Lab, PROJECT};
 use crate::loopback::{Reply, Server, finding};
@@ -12,12 +12,12 @@ pub struct World {
     pub lab: Lab,
     base: String,
     pub head: String,
-    /// What the file says at the head.
+    /// Content of the file at the head.
     content: String,
 }
 
 impl World {
-    /// Makes the project with merge request 12: a key in `app.conf`.
+    /// Creates the project with merge request 12: a key in `app.conf`.
     pub fn new() -> Self {
         let repo = Repo::new();
         repo.stage("app.conf", "a = 1\nb = 2\nc = 3\n");
@@ -40,12 +40,12 @@ impl World {
         self.repo.outside().join("p.git")
     }
 
-    /// Pushes another state of the merge request, and forgets it here.
+    /// Pushes another version of the merge request, without keeping it in the clone.
     fn push(&mut self, content: &str) {
         self.push_with(content, &[]);
     }
 
-    /// Pushes another state with more files.
+    /// Pushes another version with additional files.
     pub fn push_with(&mut self, content: &str, more: &[(&str, &str)]) {
         let repo = &self.repo;
         repo.git(&["checkout", "-q", "-b", "feature", &self.base]);
@@ -77,7 +77,7 @@ impl World {
         self.reviewer(&[&args[..], more].concat())
     }
 
-    /// What a first run writes.
+    /// Returns the writes of a first run.
     fn everything(&self) -> [String; 3] {
         let status = format!("POST projects/{PROJECT}/statuses/{}", self.head);
         [status, "POST discussions".to_owned(), "POST notes".to_owned()]
@@ -130,7 +130,7 @@ fn all_pages_of_gitlab_are_listed_by_number_or_by_address() {
         assert_eq!(drafts, [false, true, false, false, false]);
         assert_eq!((&list["project"], &list["more"]), (&json!("g/sub/p"), &json!(false)));
     }
-    // An address that leads elsewhere is not followed.
+    // An address on another host is not followed.
     let other = Server::start(|_| Reply::json(200, &json!([])));
     let next = format!("<{}/api/v4/projects/1/merge_requests?page=2>; rel=\"next\"", other.url());
     let reply = Reply::with(200, &[("content-type", "application/json"), ("link", &next)], b"[]");
@@ -153,7 +153,7 @@ fn ci_08_a_second_run_writes_nothing_to_gitlab() {
         [&statuses[0]["status"], &statuses[0]["name"], &statuses[0]["ref"]],
         [&json!("failed"), &json!("claude-reviewer-main"), &json!("feature")]
     );
-    // No secret goes to the page, and nothing in a note is a quick action.
+    // No secret is posted, and nothing in a note is a quick action.
     let key = line_with_key();
     assert!(!w.lab.server.saw(key.trim().rsplit(' ').next().unwrap()));
     for note in w.lab.with(|s| [s.notes(true), s.notes(false)].concat()) {
@@ -202,12 +202,12 @@ fn ci_08_a_note_moves_with_its_line_and_is_replaced_where_that_is_another_one() 
     let mut w = World::new();
     w.post(&[]).run(1);
     w.lab.writes();
-    // GitLab follows the line.
+    // GitLab moves the comment with its line.
     w.push(&format!("z = 0\n{}", with_key()));
     w.lab.with(|s| s.shown = vec![("app.conf", 1, None), ("app.conf", 3, None)]);
     w.post(&["--require-post"]).run(1);
     w.lab.with(|s| assert_eq!(s.notes(true).len(), 1));
-    // A person has closed it; that line goes, and another one comes.
+    // A person has resolved it; that line is deleted, and another one is added.
     w.lab.with(|s| s.discussions[0]["notes"][0]["resolved"] = json!(true));
     w.push(&format!("{}a = 1\nb = 2\nc = 3\n", line_with_another_key()));
     w.post(&["--require-post"]).run(1);
@@ -235,7 +235,7 @@ fn ci_07_large_notes_of_others_keep_nothing_from_being_posted() {
     w.lab.writes();
     w.post(&["--require-post"]).run(1);
     assert_eq!(w.lab.writes(), Vec::<String>::new());
-    // One that is too large alone may be anybody's: what is known is kept up to date, and nothing is doubled.
+    // A note that is too large to read may belong to any account: known notes are updated, and nothing is duplicated.
     w.lab.with(|s| {
         let large = "x".repeat(17 << 20);
         s.say(&large, false);
@@ -294,14 +294,14 @@ fn ci_08_marks_that_others_copied_count_for_nothing_on_gitlab() {
     w.lab.writes();
     w.lab.with(|s| {
         for discussion in &mut s.discussions {
-            // The same name in another case, and another number.
+            // The same name in another case, and another ID.
             discussion["notes"][0]["author"] = json!({ "id": 8, "username": "Project_1_Bot" });
         }
         s.statuses[0]["author"] = json!({ "id": 8, "username": "other" });
     });
     w.post(&[]).run(1);
     assert_eq!(w.lab.writes(), w.everything());
-    // Nor do they where GitLab wrote them down as its own.
+    // They do not count either if GitLab recorded them as its own.
     w.lab.with(|s| {
         for discussion in &mut s.discussions {
             discussion["notes"][0]["author"] = json!({ "id": 7, "username": "project_1_bot" });
@@ -327,7 +327,7 @@ fn ci_07_what_gitlab_refuses_is_told_and_changes_no_verdict() {
         let run = w.post(&[]).run(1);
         assert!(run.stderr.contains("not posted") && run.stderr.contains(expected), "{status}: {}", run.stderr);
         assert!(!run.stderr.contains(&w.lab.token), "{}", run.stderr);
-        // What would make something is not sent twice where it may have been done.
+        // A request that creates something is not repeated if it may have succeeded.
         let tries =
             w.lab.server.requests().iter().filter(|r| r.method == "POST" && r.path.ends_with("/discussions")).count();
         assert_eq!(tries, 1, "{status}");
@@ -380,7 +380,7 @@ fn the_status_of_a_fork_goes_to_the_fork_and_that_of_a_pipeline_to_its_pipeline(
     assert_eq!(w.lab.writes()[0], status);
     w.post(&[]).run(1);
     assert!(w.lab.writes().is_empty());
-    // A pipeline that has just begun has none of its own yet.
+    // A pipeline that has just started has no statuses yet.
     let pipeline = json!({ "id": 901, "project_id": PROJECT, "sha": w.head, "ref": "refs/merge-requests/12/head" });
     w.lab.with(|s| s.pulls[0]["head_pipeline"] = pipeline);
     w.post(&[]).run(1);
@@ -412,7 +412,7 @@ fn a_review_of_what_gitlab_has_not_compared_is_not_posted() {
     w.lab.with(|s| s.pulls[0]["diff_refs"] = json!(null));
     let run = w.reviewer(&["review", "pr", "12"]).run(3);
     assert!(run.stderr.contains("not compared"), "{}", run.stderr);
-    // Its diff is of the head before.
+    // Its diff is that of the previous head.
     let w = World::new();
     w.lab.with(|s| s.pulls[0]["diff_refs"]["head_sha"] = json!("5".repeat(40)));
     let run = w.post(&[]).run(1);

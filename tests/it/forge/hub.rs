@@ -1,4 +1,4 @@
-//! A GitHub server on this machine: it keeps what it is told, checks every request, and serves the repository.
+//! A local GitHub server: it stores the written data, validates every request, and serves the repository.
 
 use crate::loopback::{Reply, Request, Server};
 use crate::support::Repo;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 /// The account of the token.
 const ME: (&str, u64) = ("robot[bot]", 7);
 
-/// What the server holds.
+/// The state of the server.
 #[derive(Default)]
 pub struct State {
     pub pulls: Vec<Value>,
@@ -19,24 +19,24 @@ pub struct State {
     pub comments: Vec<Value>,
     /// Newest first.
     pub statuses: Vec<Value>,
-    /// Ids of comments whose conversations are resolved.
+    /// IDs of comments with resolved conversations.
     pub resolved: Vec<u64>,
-    /// Lines that a page shows: path, first, last.
+    /// Lines that accept comments: path, first, last.
     pub shown: Vec<(String, u64, u64)>,
-    /// Answers in place of the usual ones: method, a part of the path, how often, the answer.
+    /// Answers that replace the usual ones: method, a part of the path, number of times, the answer.
     pub instead: Vec<(&'static str, &'static str, usize, Reply)>,
     /// Replies: `thread` is the ID of the first comment, the other fields are those of GraphQL.
     pub replies: Vec<Value>,
-    /// The commits of the pull request as GraphQL has them, and who opened it.
+    /// The commits of the pull request in GraphQL form, and its author.
     pub written_by: Vec<Value>,
     pub opened_by: Value,
     /// Roles by login, with the ID of the account.
     pub roles: Vec<(&'static str, u64, &'static str)>,
     /// The newest activity of the branch.
     pub activity: Vec<Value>,
-    /// The token may comment and close no conversation.
+    /// The token may comment, but not resolve conversations.
     pub cannot_resolve: bool,
-    /// What was wrong with requests.
+    /// Problems of requests.
     pub wrong: Vec<String>,
     /// Requests that change something, as `METHOD path`.
     pub writes: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Starts a server with the project `o/r`, whose repository is a bare one.
+    /// Starts a server with the project `o/r`, whose repository is bare.
     pub fn start(bare: PathBuf) -> Self {
         let token = format!("token-{:016x}{:016x}", fastrand_like(1), fastrand_like(2));
         let state = Arc::new(Mutex::new(State { next: 100, ..State::default() }));
@@ -72,7 +72,7 @@ impl Hub {
         Self { server, state, token }
     }
 
-    /// Writes the configuration of the user that names this server, and a remote that is from it.
+    /// Writes the user's configuration for this server, and adds its remote.
     pub fn serve(&self, repo: &Repo) {
         let config = repo.home().join(".config/claude-reviewer");
         std::fs::create_dir_all(&config).unwrap();
@@ -88,7 +88,7 @@ impl Hub {
         look(&mut state)
     }
 
-    /// Follows the lines of all comments from one state of the file to the next, as GitHub does at a push.
+    /// Moves all comments from one version of the file to the next, as GitHub does after a push.
     pub fn follow(&self, old: &str, new: &str) {
         self.with(|s| {
             for comment in &mut s.inline {
@@ -102,14 +102,14 @@ impl Hub {
         });
     }
 
-    /// Returns what was written since the last time.
+    /// Returns the writes since the last call.
     #[track_caller]
     pub fn writes(&self) -> Vec<String> {
         self.with(|s| std::mem::take(&mut s.writes))
     }
 }
 
-/// Returns where a line of one text is in another that differs from it in one place; `None`: it is not there.
+/// Returns the position of a line of one text in another one that differs in one place; `None` if it is missing.
 pub(super) fn followed(old: &str, new: &str, line: u64) -> Option<u64> {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     let above = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
@@ -123,13 +123,13 @@ pub(super) fn followed(old: &str, new: &str, line: u64) -> Option<u64> {
     }
 }
 
-/// A number that no other run has; it need not be hard to guess.
+/// Returns a number that no other run has; it may be guessable.
 pub(super) fn fastrand_like(salt: u64) -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(salt)
 }
 
-/// Serves a file of a bare repository, as any web server does (git's "dumb" protocol).
+/// Serves a file of a bare repository like any web server (git's "dumb" protocol).
 pub(super) fn file_of(bare: &std::path::Path, file: &str) -> Reply {
     assert!(!file.contains(".."), "{file}");
     match std::fs::read(bare.join(file)) {
@@ -252,7 +252,7 @@ impl State {
         }
     }
 
-    /// Answers with a page of pull requests, two each.
+    /// Answers with a page of two pull requests.
     fn page(&mut self, request: &Request) -> Option<Reply> {
         let query = request.path.split_once('?')?.1;
         let value = |name: &str| query.split('&').find_map(|p| p.strip_prefix(name)?.strip_prefix('='));
@@ -277,7 +277,7 @@ impl State {
         Some(Reply::with(200, &headers, body.as_bytes()))
     }
 
-    /// Notes what a body has too much or too little.
+    /// Records missing and unknown members of a body.
     fn keys(&mut self, body: &Value, needed: &[&str], allowed: &[&str]) {
         let Some(object) = body.as_object() else { return self.wrong.push(format!("no object: {body}")) };
         let missing = needed.iter().filter(|k| !object.contains_key(**k));

@@ -1,4 +1,4 @@
-//! A GitLab server on this machine: it keeps what it is told, checks every request against what GitLab documents, and
+//! A local GitLab server: it stores the written data, validates every request against GitLab's documentation, and
 //! serves the repository.
 
 use super::hub::{fastrand_like, file_of, followed};
@@ -10,34 +10,34 @@ use std::sync::{Arc, Mutex};
 
 /// The account of the token.
 const ME: (&str, u64) = ("project_1_bot", 7);
-/// The number of the project, and of its fork.
+/// ID of the project, and of its fork.
 pub const PROJECT: u64 = 1;
 pub const FORK: u64 = 2;
 
-/// What the server holds.
+/// The state of the server.
 #[derive(Default)]
 pub struct State {
     pub pulls: Vec<Value>,
-    /// Newest first, as GitLab has them.
+    /// Newest first, as in GitLab.
     pub commits: Vec<Value>,
     pub discussions: Vec<Value>,
-    /// Of all projects, oldest first.
+    /// Statuses of all projects, oldest first.
     pub statuses: Vec<Value>,
-    /// Lines that the diff has: path, new side, old side.
+    /// Lines of the diff: path, new side, old side.
     pub shown: Vec<(&'static str, u64, Option<u64>)>,
-    /// Answers in place of the usual ones: method, a part of the path, how often, the answer.
+    /// Answers that replace the usual ones: method, a part of the path, number of times, the answer.
     pub instead: Vec<(&'static str, &'static str, usize, Reply)>,
-    /// Accounts with what members, users and searches say of them.
+    /// Accounts with their entries as members, users and search results.
     pub accounts: Vec<Value>,
     /// Versions of the merge request, newest first.
     pub versions: Vec<Value>,
-    /// The role of the account may comment and resolve nothing.
+    /// The role of the account may comment, but not resolve.
     pub cannot_resolve: bool,
-    /// Tells of further pages by their number, or by their address.
+    /// Links to further pages have a number; otherwise an address.
     pub numbers_pages: bool,
-    /// Pages have as many items as were asked for, and not two.
+    /// Pages have the requested size instead of two items.
     pub keeps_sizes: bool,
-    /// What was wrong with requests.
+    /// Problems of requests.
     pub wrong: Vec<String>,
     /// Requests that change something, as `METHOD path` below the merge request or the API.
     pub writes: Vec<String>,
@@ -48,12 +48,12 @@ pub struct Lab {
     pub server: Server,
     pub state: Arc<Mutex<State>>,
     pub token: String,
-    /// That of a job, which may only read merge requests.
+    /// The token of a job, which may only read merge requests.
     pub job_token: String,
 }
 
 impl Lab {
-    /// Starts a server with the project `g/sub/p`, whose repository is a bare one.
+    /// Starts a server with the project `g/sub/p`, whose repository is bare.
     pub fn start(bare: PathBuf) -> Self {
         let token = format!("token-{:016x}{:016x}", fastrand_like(1), fastrand_like(2));
         let job_token = format!("job-{:016x}{:016x}", fastrand_like(3), fastrand_like(4));
@@ -81,7 +81,7 @@ impl Lab {
         Self { server, state, token, job_token }
     }
 
-    /// Writes the configuration of the user that names this server, and a remote that is from it.
+    /// Writes the user's configuration for this server, and adds its remote.
     pub fn serve(&self, repo: &Repo) {
         let config = repo.home().join(".config/claude-reviewer");
         std::fs::create_dir_all(&config).unwrap();
@@ -97,8 +97,8 @@ impl Lab {
         look(&mut state)
     }
 
-    /// Follows the lines of all notes from one state of the file to the next, as GitLab does after a push: what it
-    /// loses stays where it was in the diff of before.
+    /// Moves all notes from one version of the file to the next, as GitLab does after a push: a note on a deleted
+    /// line stays on the old diff.
     pub fn follow(&self, old: &str, new: &str) {
         self.with(|s| {
             let refs = s.pulls[0]["diff_refs"].clone();
@@ -113,7 +113,7 @@ impl Lab {
         });
     }
 
-    /// Returns what was written since the last time.
+    /// Returns the writes since the last call.
     #[track_caller]
     pub fn writes(&self) -> Vec<String> {
         self.with(|s| std::mem::take(&mut s.writes))
@@ -137,7 +137,7 @@ impl State {
         let (method, body) = (request.method.as_str(), request.json());
         let reply = match (method, parts) {
             ("GET", ["api", "v4", "user"]) => Some(Reply::json(200, &json!({ "id": ME.1, "username": ME.0 }))),
-            // The path with its sub-group is one part.
+            // The path with its subgroup is one component.
             (_, ["api", "v4", "projects", "g%2Fsub%2Fp", "merge_requests", rest @ ..]) => {
                 if method != "GET" {
                     self.writes.push(format!("{method} {}", rest[1..].join("/")));
@@ -253,7 +253,7 @@ impl State {
         ) {
             self.wrong.push(format!("state {}", body["state"]));
         }
-        // Without either GitLab takes any branch that has the commit.
+        // Without either, GitLab selects any branch that has the commit.
         if body["ref"].is_null() == body["pipeline_id"].is_null() {
             self.wrong.push(format!("neither or both of ref and pipeline: {body}"));
         }
@@ -288,7 +288,7 @@ impl State {
         let mut headers = vec![("content-type", "application/json")];
         let number = if is_last { String::new() } else { (page + 1).to_string() };
         let host = request.header("host").unwrap();
-        // What a server writes that does not know how it is reached.
+        // The address that a server returns if its external URL is misconfigured.
         let host = if self.numbers_pages { "gitlab.internal.example" } else { host };
         let rest: String = query.split('&').filter(|p| !p.starts_with("page=")).map(|p| format!("{p}&")).collect();
         let next = format!("<http://{host}{path}?{rest}page={}>; rel=\"next\"", page + 1);
@@ -301,7 +301,7 @@ impl State {
         Some(Reply::with(200, &headers, body.as_bytes()))
     }
 
-    /// Notes what a body has too much or too little.
+    /// Records missing and unknown members of a body.
     fn keys(&mut self, body: &Value, needed: &[&str], allowed: &[&str]) {
         let Some(object) = body.as_object() else { return self.wrong.push(format!("no object: {body}")) };
         let missing = needed.iter().filter(|k| !object.contains_key(**k));
@@ -311,7 +311,7 @@ impl State {
         self.wrong.extend(found.into_iter().map(|f| format!("{f}: {body}")));
     }
 
-    /// Returns true if a position is one of the diff; both sides of a line have to be right.
+    /// Returns true if a position is in the diff; both sides of the line must be right.
     fn is_shown(&mut self, position: &Value) -> bool {
         let needed = ["position_type", "base_sha", "start_sha", "head_sha", "old_path", "new_path", "new_line"];
         self.keys(position, &needed, &["old_line", "line_range"]);
@@ -338,7 +338,7 @@ impl State {
         json!({ "id": format!("d{:039}", self.next), "individual_note": alone, "notes": [note] })
     }
 
-    /// Adds what GitLab itself noted down, or what somebody wrote.
+    /// Adds a note of a user, or one of GitLab itself.
     pub fn say(&mut self, body: &str, system: bool) {
         let mut discussion = self.discussion("", &json!(body), true);
         discussion["notes"][0]["system"] = json!(system);
@@ -353,12 +353,12 @@ impl State {
     }
 }
 
-/// Returns true if a number is the one of an address.
+/// Returns true if a number equals the one in an address.
 fn is(number: &Value, text: &str) -> bool {
     text.parse().is_ok_and(|n: u64| number.as_u64() == Some(n))
 }
 
-/// What GitLab answers where a line is not in its diff.
+/// Returns GitLab's answer for a line that is not in its diff.
 pub fn no_line() -> Reply {
     let said = "400 Bad request - Note {:line_code=>[\"can't be blank\", \"must be a valid line code\"]}";
     Reply::json(400, &json!({ "message": said }))

@@ -1,4 +1,5 @@
-//! Where comments stand, and what must not be posted: a review that is about another base, or a part of the change.
+//! Tests of the positions of comments, and of reviews that must not be posted: for another base, or for a part of the
+//! change.
 
 use super::World;
 use crate::loopback::{Reply, Server, finding};
@@ -18,7 +19,7 @@ fn comments(w: &World) -> Vec<(Value, String)> {
 fn a_review_against_another_base_is_not_posted() {
     let w = World::new();
     let mut before = w.hub.with(|s| s.pulls[0].clone());
-    // It goes to a branch with another policy while it is reviewed, and to main afterwards.
+    // The target is a branch with another policy during the review, and main afterwards.
     before["base"]["ref"] = json!("lax");
     w.hub.with(|s| s.instead.push(("GET", "/pulls/12", 1, Reply::json(200, &before))));
     let run = w.post(&["--require-post", "--exit-zero"]).run(3);
@@ -43,7 +44,7 @@ fn what_is_new_on_another_line_is_not_hidden_by_what_a_person_closed() {
     w.post(&[]).run(1);
     let id = w.hub.with(|s| s.inline[0]["id"].as_u64().unwrap());
     w.hub.with(|s| s.resolved.push(id));
-    // That key goes, and another one comes elsewhere: masked, they are alike.
+    // That key is removed, and another one is added elsewhere: masked, they are equal.
     w.push(&format!("{}a = 1\nb = 2\nc = 3\n", line_with_another_key()));
     w.post(&["--require-post"]).run(1);
     let all = comments(&w);
@@ -79,7 +80,7 @@ fn what_is_waived_or_suppressed_is_not_said_to_be_gone() {
     let all = comments(&w);
     assert!(all[0].1.contains("**Waived:**") && !all[0].1.contains("not found any more"), "{all:?}");
     w.hub.with(|s| assert_eq!(s.resolved.len(), 1));
-    // On the same line it is open again.
+    // On the same line, it is reopened.
     w.post(&[]).run(1);
     assert_eq!(comments(&w), [(json!(2), text)]);
     w.hub.with(|s| assert!(s.resolved.is_empty()));
@@ -97,7 +98,7 @@ fn a_suggestion_is_offered_on_just_the_lines_that_it_replaces() {
     w.push("a = 1\nb = f(1)\nd = f(2)\ne = f(3)\nc = 3\n");
     w.post(&["--no-cache"]).run(1);
     assert_eq!(comments(&w)[0].0, 2);
-    // The same finding is about three lines now.
+    // The same finding covers three lines now.
     {
         let mut finding = asked.lock().unwrap();
         finding["end_line"] = json!(4);
@@ -109,7 +110,7 @@ fn a_suggestion_is_offered_on_just_the_lines_that_it_replaces() {
     assert!(all[0].1.contains("on other lines") && !all[0].1.contains("```suggestion"), "{all:?}");
     assert!(all[1].1.contains("```suggestion"), "{all:?}");
     w.hub.with(|s| assert_eq!(s.inline[1]["start_line"], 2));
-    // A comment at the last of them only shows the code.
+    // A comment on the last of them only shows the code.
     w.hub.with(|s| s.inline[1]["start_line"] = Value::Null);
     w.post(&["--no-cache"]).run(1);
     let all = comments(&w);
@@ -246,7 +247,7 @@ fn a_signal_ends_what_is_being_posted() {
         assert!(told.elapsed() < Duration::from_secs(20), "{stderr}");
         assert!(stderr.contains("not posted: the summary: the run was stopped"), "{stderr}");
         assert!(stderr.contains(&format!("exit={code}")), "{stderr}");
-        // What was said of the commit before stands.
+        // The comments on the previous commit stay.
         w.hub.with(|s| assert_eq!((s.statuses.len(), s.inline.len()), (1, 1)));
     }
 }

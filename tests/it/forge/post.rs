@@ -1,4 +1,4 @@
-//! `post`, and what decisions do to published reviews.
+//! Tests of `post`, and of the effect of decisions on published reviews.
 
 use super::World;
 use serde_json::json;
@@ -33,7 +33,7 @@ fn a_stored_review_is_posted_once_and_like_a_fresh_one() {
         let run = w.reviewer(args).run(0);
         assert!(run.stderr.contains("posted: nothing new"), "{args:?}: {}", run.stderr);
     }
-    // A fresh review says the same.
+    // A new review has the same result.
     w.hub.writes();
     let run = w.post(&[]).run(1);
     assert!(run.stderr.contains("posted: nothing new"), "{}", run.stderr);
@@ -93,11 +93,11 @@ fn a_rejected_finding_is_resolved_with_its_reason_and_stays_quiet() {
         assert_eq!(s.resolved, [rejected["id"].as_u64().unwrap()]);
     });
     assert!(!w.hub.server.saw(secret));
-    // A later review follows the same choice, and says nothing more.
+    // A later review uses the same selection, and adds no message.
     w.hub.writes();
     let run = w.post(&[]).run(1);
     assert!(run.stderr.contains("posted: nothing new"), "{}", run.stderr);
-    // In gate mode, decisions of this machine count for nothing.
+    // In gate mode, decisions of this machine do not count.
     let run = w.post(&["--gate"]).run(1);
     assert!(run.stderr.contains("posted: 1 changed, the summary"), "{}", run.stderr);
     w.hub.with(|s| {
@@ -112,7 +112,7 @@ fn without_the_gate_the_status_follows_the_decisions() {
     w.reviewer(&["reject", "F1", "--reason", "a demo"]).run(0);
     w.reviewer(&["post"]).run(0);
     w.hub.with(|s| assert_eq!((s.statuses[0]["state"].clone(), s.inline.len()), (json!("success"), 0)));
-    // What counts again is not judged here: its threshold is not stored.
+    // A finding that counts again is not judged here: its threshold is not stored.
     w.reviewer(&["review", "pr", "12", "--no-gate"]).run(0);
     w.reviewer(&["accept", "F1"]).run(0);
     let run = w.reviewer(&["post"]).run(2);
@@ -196,7 +196,7 @@ fn a_later_review_of_a_pull_request_is_a_round_of_the_same_session() {
     assert!(run.stderr.contains("round 2: 1 fixed"), "{}", run.stderr);
     let listed = w.reviewer(&["findings", "--status", "fixed"]).run(0);
     assert!(listed.stdout.contains("app.conf"), "{}", listed.stdout);
-    // Another pull request, other files and another mode have sessions of their own.
+    // Another pull request, other files and another mode have separate sessions.
     for more in [&["--files", "*.conf"][..], &["--no-gate"]] {
         let run = w.reviewer(&[&["review", "pr", "12", "--format", "json"], more].concat()).run(0);
         let other: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
@@ -278,8 +278,8 @@ fn a_person_at_a_terminal_is_told_how_to_go_on() {
     assert!(!run.stderr.contains("claude-reviewer post"), "{}", run.stderr);
 }
 
-/// What a stored review does on another forge: `push` replaces the change, `state` returns whether the conversation is
-/// resolved and the text of its first comment.
+/// The rounds of a stored review on another forge: `push` replaces the change, `state` returns whether the
+/// conversation is resolved, and the text of its first comment.
 fn rounds_on<W>(
     w: &mut W,
     run: impl Fn(&W, &[&str], i32) -> crate::support::Run,
@@ -359,7 +359,7 @@ fn a_follow_up_of_the_worktree_is_no_round_of_a_pull_request() {
         assert!(refused.contains("is of pull request #12"), "{args:?}: {refused}");
         assert!(refused.contains("review the pull request again: claude-reviewer review pr 12\n"), "{refused}");
     }
-    // The session still is the one that is posted and followed.
+    // The posted session is still the one that is continued.
     w.reviewer(&["post", "pr", "12"]).run(0);
     let next = w.reviewer(&["review", "pr", "12"]).run(1);
     let again = "push them and review the pull request again: claude-reviewer review pr 12";

@@ -1,9 +1,9 @@
-//! Histories that are cut off, and merges that take changes back.
+//! Tests of truncated histories, and of merges that revert changes.
 
 use crate::support::{Repo, Run, line_with_key, reviewer};
 use std::path::{Path, PathBuf};
 
-/// A topic whose second commit takes out the key of its first one; `main` has gone on since.
+/// A topic whose second commit removes the key of its first one; `main` has moved on since.
 fn added_and_removed() -> Repo {
     let repo = Repo::new();
     repo.stage("a.txt", "zero\n").commit("zero");
@@ -43,7 +43,7 @@ fn ver_07_a_shallow_fetch_into_a_full_clone_hides_no_commit() {
     for source in [BRANCH, RANGE] {
         review(&repo, &full, source, 1);
     }
-    // Everything is still there, but git says that the history ends at a later commit.
+    // All objects are still there, but git's history ends at a later commit.
     for (depth, branch) in [("1", "topic"), ("2", "topic"), ("1", "main")] {
         let cut = clone(&repo, &format!("{branch}-{depth}"), &[]);
         in_clone(&repo, &cut, &["fetch", "-q", "--depth", depth, "origin", branch]);
@@ -59,14 +59,15 @@ fn ver_07_a_shallow_fetch_into_a_full_clone_hides_no_commit() {
 #[test]
 fn ver_07_a_shallow_clone_with_all_that_decides_is_complete() {
     let repo = added_and_removed();
-    // The common commit is where the history ends.
+    // The history ends at the common commit.
     let deep = clone(&repo, "deep", &["--depth", "4", "--no-single-branch"]);
     assert!(review(&repo, &deep, BRANCH, 1).stderr.contains("complete"));
     let short = clone(&repo, "short", &["--depth", "2", "--no-single-branch"]);
     review(&repo, &short, BRANCH, 3);
 }
 
-/// `main` fixed what its first commit has; `topic` merges a branch that is older than the fix and takes its version.
+/// `main` fixed a defect of its first commit; `topic` merges a branch that is older than the fix, and takes its
+/// version.
 fn reverting_merge() -> Repo {
     let repo = Repo::new();
     repo.stage("a.ini", line_with_key()).stage("b.txt", "one\n").commit("old");
@@ -89,10 +90,10 @@ fn a_gated_range_is_judged_by_its_net_change_too() {
     let findings = report["findings"].as_array().unwrap();
     assert_eq!(findings.len(), 1, "{report}");
     assert_eq!(findings[0]["rule_id"], "aws-access-key-id");
-    // It belongs to no commit: the merge brings nothing that a parent lacks.
+    // It belongs to no commit: the merge adds nothing that its parents lack.
     assert!(findings[0]["commit"].is_null(), "{report}");
     repo.review(&["commit", "main..topic", "--no-gate", "--no-save"], 0);
-    // Files are counted with the commits that bring them.
+    // Files are counted with the commits that add them.
     let plain = repo.review_json(&["commit", "main..topic", "--no-gate", "--no-save"], 0);
     assert_eq!(report["coverage"]["files_total"], plain["coverage"]["files_total"]);
 }
@@ -110,7 +111,7 @@ fn the_net_change_of_a_gated_range_repeats_no_finding() {
     assert_eq!(findings[0]["commit"], first.as_str());
 }
 
-/// Two lines of work, each merged into the other: both are best common ancestors. `main` has the fix of one of them.
+/// Two branches, each merged into the other: both are best common ancestors. `main` has the fix of one of them.
 fn crossing(fix_is_first: bool, takes_it_back: bool) -> Repo {
     let repo = Repo::new();
     repo.stage("a.ini", line_with_key()).commit("old");

@@ -1,4 +1,4 @@
-//! A name means one commit, or none: who can push a tag does not say what a branch is.
+//! Tests that a name means one commit or none: an account that can push a tag must not decide what a branch is.
 
 use super::open;
 use crate::support::Repo;
@@ -52,7 +52,7 @@ fn cfg_08_a_tag_does_not_hide_a_branch_of_a_remote() {
                 assert!(e.for_agents.iter().any(|h| h.ends_with("refs/remotes/origin/main") && !h.contains("--")));
             }
             refused(r.range("origin/main", "HEAD"), &["refs/tags/origin/main"]);
-            // In full each is what it is, and the default base is not looked for by a short name.
+            // A full name is unambiguous, and the default base is not searched by a short name.
             assert_eq!(id(&r, "refs/remotes/origin/main"), first);
             assert_eq!(id(&r, "refs/tags/origin/main"), second);
             assert_eq!(id(&r, "refs/remotes/origin/HEAD"), first);
@@ -68,7 +68,7 @@ fn cfg_08_a_tag_does_not_hide_a_branch_of_the_clone() {
         let (repo, [first, second, third]) = three(init);
         repo.git(&["branch", "ok", &second]);
         repo.git(&["tag", "-a", "-m", "same", "ok", &second]);
-        // The same commit under both is one.
+        // Both names for the same commit are not ambiguous.
         assert_eq!(id(&open(&repo), "ok"), second);
         assert_eq!(id(&open(&repo), "ok~1"), first);
         repo.git(&["tag", "-f", "-a", "-m", "another", "ok", &first]);
@@ -80,12 +80,12 @@ fn cfg_08_a_tag_does_not_hide_a_branch_of_the_clone() {
         refused(r.resolve("heads/../ok"), &[]);
         assert_eq!(id(&r, "heads/ok"), second);
         assert_eq!(id(&r, "tags/ok"), first);
-        // HEAD and full ids are what they are.
+        // HEAD and full IDs are unambiguous.
         repo.git(&["update-ref", "refs/tags/HEAD", &first]);
         repo.git(&["update-ref", &format!("refs/tags/{second}"), &first]);
         let r = open(&repo);
         assert_eq!((id(&r, "HEAD"), id(&r, "@"), id(&r, &second)), (third.clone(), third, second.clone()));
-        // Abbreviated ones are names like others.
+        // Abbreviated IDs are names like others.
         assert_eq!(id(&r, &second[..12]), second);
         repo.git(&["update-ref", &format!("refs/tags/{}", &second[..12]), &first]);
         repo.git(&["update-ref", &format!("refs/heads/v1-1-g{}", &second[..12]), &first]);
@@ -106,7 +106,7 @@ fn cfg_08_a_full_name_is_that_one_reference() {
         for name in ["refs/remotes/origin/main", "refs/remotes/origin/main~0", "refs/heads/x"] {
             refused(r.resolve(name), &["unknown revision"]);
         }
-        // Nor is the default branch found there: it is `main` here.
+        // The default branch is not found there either: it is `main` here.
         assert_eq!(r.branch(None, None).unwrap().base_name, "default branch main");
     }
 }

@@ -1,4 +1,4 @@
-//! Commits, ranges, branches and pushes.
+//! Tests of commits, ranges, branches and pushes.
 
 use super::{git_patch, open, patch, paths};
 use crate::support::Repo;
@@ -62,7 +62,7 @@ fn a_merge_alone_brings_only_what_no_parent_has() {
     assert_eq!(touched("feature", "a"), None);
     assert_eq!(touched("HEAD", "a"), None);
     assert_eq!(touched("HEAD", "f"), None);
-    // Something that was put into the merge by hand.
+    // A line that was added to the merge by hand.
     repo.stage("f", "by hand\n").stage("sneaked in", "x\n");
     repo.git(&["commit", "-q", "--amend", "--no-edit"]);
     let r = open(&repo);
@@ -103,7 +103,7 @@ fn a_branch_is_its_net_change() {
     assert_eq!(b.merge_base, r.resolve("main~1").unwrap());
     assert_eq!(b.commits.len(), 2);
     assert_eq!(patch(&r, &b.change), git_patch(&repo, &["diff", "main...feature"]));
-    // Nothing of its own.
+    // It has no commits of its own.
     let b = r.branch(Some("main~1"), Some("main")).unwrap();
     assert!(b.change.entries.is_empty() && b.commits.is_empty());
     repo.git(&["checkout", "-q", "--orphan", "alone"]);
@@ -130,12 +130,12 @@ fn a_base_that_nobody_names_is_found_and_said() {
     clone.git(&["remote", "set-head", "origin", "feature"]);
     assert_eq!(base(&clone), "default branch origin/feature");
     clone.git(&["remote", "set-head", "origin", "main"]);
-    // Its own copy on the remote is no base: what was pushed is still to be reviewed.
+    // Its own remote-tracking branch is not a base: pushed commits still have to be reviewed.
     clone.git(&["push", "-q", "-u", "origin", "topic"]);
     assert_eq!(base(&clone), "default branch origin/main");
     let b = open(&clone).branch(None, None).unwrap();
     assert_eq!(paths(&b.change), ["t"]);
-    // Any other upstream is.
+    // Any other upstream is a base.
     clone.git(&["branch", "-q", "-u", "origin/feature"]);
     assert_eq!(base(&clone), "upstream origin/feature");
     let alone = Repo::init(&["-b", "odd"]);
@@ -164,12 +164,12 @@ fn the_base_of_a_branch_is_that_of_the_branch_that_is_named() {
     assert_eq!(base(None).0, "upstream origin/main");
     assert_eq!(base(Some("HEAD")), base(None));
     assert_eq!(base(Some("@")), base(None));
-    // What is no branch has no upstream, whatever is checked out.
+    // A revision that is not a branch has no upstream, whichever branch is checked out.
     clone.git(&["checkout", "-q", "topic"]);
     assert_eq!(base(None), feature);
     assert_eq!(base(Some("topic~0")).0, "default branch origin/main");
     assert_eq!(base(Some("origin/feature")).0, "default branch origin/main");
-    // A tag comes before a branch of its name.
+    // A tag takes precedence over a branch of the same name.
     clone.git(&["tag", "topic"]);
     assert_eq!(base(Some("topic")).0, "default branch origin/main");
     assert_eq!(base(Some("heads/topic")), feature);
@@ -196,7 +196,7 @@ fn a_base_that_cannot_be_read_is_no_missing_one() {
         assert_eq!(e.kind, Kind::Incomplete, "{wrong:?}: {e}");
     }
     std::fs::write(&main, right).unwrap();
-    // One that points to a branch that was pruned is none: git says so too.
+    // A reference to a pruned branch is invalid, as in git.
     let head_of_origin = clone.path().join(".git/refs/remotes/origin/HEAD");
     std::fs::write(head_of_origin, "ref: refs/remotes/origin/pruned\n").unwrap();
     let r = open(&clone);
@@ -214,7 +214,7 @@ fn changes_without_a_base_start_where_the_branch_did() {
         let (change, label) = r.changes(None).unwrap();
         (label, paths(&change))
     };
-    // On the default branch, with nothing changed: the newest commit.
+    // On the default branch without changes: the newest commit.
     let (said, found) = label(&repo);
     assert!(said.contains("the parent of HEAD"), "{said}");
     assert_eq!(found, ["b"]);
@@ -258,26 +258,26 @@ fn a_push_reviews_what_the_remote_does_not_have() {
     assert_eq!(push(&two, ZEROS, Some(origin.path().to_str().unwrap())), Some(new.clone()));
     assert_eq!(push(&two, &one, Some("origin")).unwrap().1, [&*two]);
     assert_eq!(push(&two, &two, Some("origin")).unwrap().1, [""; 0]);
-    // A name, as pre-commit has it.
+    // A name, in the form of pre-commit.
     assert_eq!(push("HEAD", "origin/main", None), Some(new.clone()));
-    // A remote that has nothing yet gets everything.
+    // An empty remote gets everything.
     let (files, commits, base) = push(&two, ZEROS, Some("fork")).unwrap();
     assert_eq!(files, ["a", "t"]);
     assert_eq!(commits.len(), 4);
     assert_eq!(base, ZEROS);
-    // A tag, an annotated one, and one that names no commit.
+    // A tag, an annotated one, and one that does not point to a commit.
     repo.git(&["tag", "-a", "-m", "t", "v1"]);
     let tag = repo.git(&["rev-parse", "v1"]).trim().to_owned();
     assert_ne!(tag, two);
     assert_eq!(push(&tag, ZEROS, Some("origin")), Some(new));
     let blob = repo.git(&["rev-parse", "HEAD:t"]).trim().to_owned();
     assert_eq!(open(&repo).push(&range(&blob, ZEROS, None)).unwrap_err().kind, Kind::Usage);
-    // A force push: what the remote had is not an ancestor.
+    // A force push: the remote's old commit is not an ancestor.
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let other = repo.stage("t", "3\n").commit("other");
     let (files, commits, base) = push(&other, &two, Some("origin")).unwrap();
     assert_eq!((files, commits, base), (vec!["t".to_owned()], vec![other.clone()], one.clone()));
-    // What the remote has was never fetched: as if it were new.
+    // The remote's commit was never fetched, so the reference is treated as new.
     let unknown = "1234567890123456789012345678901234567890";
     assert_eq!(push(&other, unknown, Some("origin")).unwrap().1, [one, other]);
     for (local, remote) in [("nope", ZEROS), ("--all", ZEROS), ("HEAD", "nope")] {

@@ -1,4 +1,4 @@
-//! The rows of the reliability contract about git states, through the binary.
+//! Tests of the rows of the reliability contract about git states, through the binary.
 
 use super::{open, patch, set_executable, symlink};
 use crate::support::{Repo, Reviewer, Run, binary, reviewer};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const BAD: &str = "x = eval(input())\n";
 const GOOD: &str = "x = 1\n";
 
-/// What a report says was found, as `file:line`.
+/// Returns the findings of a report, as `file:line`.
 fn found(report: &serde_json::Value) -> Vec<String> {
     let findings = report["findings"].as_array().unwrap();
     findings.iter().map(|f| format!("{}:{}", f["file"].as_str().unwrap_or("-"), f["line"])).collect()
@@ -20,7 +20,7 @@ fn json(run: &Run) -> serde_json::Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", run.stdout, run.stderr))
 }
 
-/// A repository whose newest commit is clean, with a bad line staged on top.
+/// Creates a repository whose newest commit is clean, with a bad line staged on top.
 fn with_bad_staged() -> Repo {
     let repo = Repo::new();
     repo.stage("a.py", GOOD).commit("first");
@@ -28,7 +28,7 @@ fn with_bad_staged() -> Repo {
     repo
 }
 
-/// Writes a hook that reviews what is about to be committed, and keeps the report.
+/// Writes a hook that reviews the staged change, and stores the report.
 fn hook(repo: &Repo, hooks: &Path) {
     fs::create_dir_all(hooks).unwrap();
     let report = repo.path().with_file_name("report.json");
@@ -37,7 +37,7 @@ fn hook(repo: &Repo, hooks: &Path) {
     set_executable(&hooks.join("pre-commit"));
 }
 
-/// Commits with the hook and returns whether that went through, and the hook's report.
+/// Commits with the hook. Returns whether that succeeded, and the hook's report.
 fn commit(repo: &Repo, args: &[&str]) -> (bool, serde_json::Value) {
     let out = repo.try_git(&[&["commit", "-q", "-m", "m"], args].concat());
     let report = fs::read(repo.path().with_file_name("report.json"))
@@ -61,7 +61,7 @@ fn git_02_an_unborn_head_is_the_empty_tree() {
     repo.review(&["staged"], 0);
     repo.stage("bad.py", BAD);
     assert_eq!(found(&repo.review_json(&["staged"], 1)), ["bad.py:1"]);
-    // Every source that has something to look at.
+    // All sources with changes.
     assert_eq!(found(&repo.review_json(&["changes"], 1)), ["bad.py:1"]);
 }
 
@@ -93,7 +93,7 @@ fn git_04_an_unknown_base_never_passes() {
     }
 }
 
-/// Clones with a depth, over the `file` protocol so that it is honoured.
+/// Clones with a depth, over the `file` protocol so that the depth is used.
 fn shallow(repo: &Repo, depth: &str, branches: &[&str]) -> PathBuf {
     let to = repo.outside();
     let from = format!("file://{}", repo.path().display());
@@ -117,10 +117,10 @@ fn git_05_a_shallow_clone_without_the_merge_base_is_incomplete() {
     let clone = shallow(&repo, "1", &[]);
     let run = reviewer(&clone, &repo.home(), &["review", "branch", "--base", "origin/main"]).run(3);
     assert!(run.stderr.contains("shallow") && run.stderr.contains("git fetch"), "{}", run.stderr);
-    // The parent of the newest commit is not there either: it must not look like a first commit.
+    // The parent of the newest commit is missing, so it must not count as a first commit.
     let run = reviewer(&clone, &repo.home(), &["review", "commit", "HEAD"]).run(3);
     assert!(run.stderr.contains("fetch-depth"), "{}", run.stderr);
-    // Nor is a base that nobody named taken for HEAD.
+    // An unknown base is not replaced by HEAD either.
     repo.git(&["-C", clone.to_str().unwrap(), "remote", "set-head", "origin", "main"]);
     let run = reviewer(&clone, &repo.home(), &["review", "changes"]).run(3);
     assert!(run.stderr.contains("no merge base with default branch origin/main"), "{}", run.stderr);
@@ -151,14 +151,14 @@ fn git_06_every_kind_of_checkout_gives_the_same_review() {
     repo.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
     assert_eq!(at(&tree, &[]), plain);
     assert_eq!(at(&tree.join("sub"), &[]), plain);
-    // The folder of the repository lies elsewhere, with a file in its place.
+    // The git folder of the repository is elsewhere, with a file in its place.
     let moved = repo.path().with_file_name("clone");
     let data = repo.path().with_file_name("data");
     let data = data.to_str().unwrap();
     repo.git(&["clone", "-q", "--separate-git-dir", data, repo.path().to_str().unwrap(), moved.to_str().unwrap()]);
     assert_eq!(at(&moved, &[]), plain);
     assert_eq!(at(&moved, &[("GIT_DIR", data)]), plain);
-    // A submodule's worktree is a repository of its own.
+    // The worktree of a submodule is a separate repository.
     let outer = Repo::new();
     outer.git(&["-c", "protocol.file.allow=always", "submodule", "-q", "add", repo.path().to_str().unwrap(), "inner"]);
     assert_eq!(at(&outer.path().join("inner"), &[]), plain);
@@ -201,7 +201,7 @@ fn git_08_commit_all_reviews_the_real_index() {
     let (done, report) = commit(&repo, &["-a"]);
     assert!(!done);
     assert_eq!(found(&report), ["a.py:1"]);
-    // Staged nothing, so the plain index would have shown nothing.
+    // Nothing is staged in the plain index, so a review of it would be empty.
     assert_eq!(repo.git(&["diff", "--cached", "--name-only"]), "");
 }
 
@@ -212,7 +212,7 @@ fn git_08_a_hook_of_a_linked_worktree_reviews_that_worktree() {
     hook(&repo, &repo.path().join(".git/hooks"));
     let tree = repo.path().with_file_name("tree");
     repo.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
-    // The main worktree has something else staged.
+    // The main worktree has another staged change.
     repo.stage("other.py", GOOD);
     fs::write(tree.join("a.py"), BAD).unwrap();
     let dir = tree.to_str().unwrap();
@@ -292,7 +292,7 @@ fn git_12_a_corrupt_object_is_incomplete() {
             assert!(!run.stderr.contains('\x1b') && !run.stdout.contains('\x1b'));
         }
     }
-    // A tree that cannot be read is not an empty one.
+    // An unreadable tree is not an empty one.
     let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
     let object = repo.path().join(format!(".git/objects/{}/{}", &tree[..2], tree[2..].trim()));
     fs::remove_file(&object).unwrap();
@@ -308,7 +308,7 @@ fn a_file_that_is_too_large_leaves_the_rest_reviewed() {
     repo.stage("a.py", GOOD).stage("huge", "1\n").stage("gone", "2\n").commit("first");
     repo.write("a.py", BAD);
     fs::remove_file(repo.path().join("gone")).unwrap();
-    // Sparse: it takes no space.
+    // Sparse files, which take no space.
     for name in ["huge", "huge and new"] {
         fs::File::create(repo.path().join(name)).unwrap().set_len((1 << 30) + 1).unwrap();
     }
@@ -329,15 +329,15 @@ fn git_13_a_repository_of_somebody_else_is_refused_with_gits_advice() {
         let dir = repo.path();
         assert!(run.stderr.contains("dubious ownership"), "{}", run.stderr);
         assert!(run.stderr.contains("git config --global --add safe.directory"), "{}", run.stderr);
-        // The repository cannot allow itself.
+        // The repository cannot permit itself.
         repo.git(&["-c", &format!("safe.directory={}", dir.display()), "config", "safe.directory", "*"]);
         chown(&repo.path(), 12345);
         repo.review(&["staged"], 2);
-        // Its user can.
+        // Its user can permit it.
         repo.git(&["config", "--global", "--add", "safe.directory", dir.to_str().unwrap()]);
         repo.review(&["staged"], 1);
     } else {
-        // The root folder is somebody else's.
+        // The root folder belongs to another user.
         let run =
             repo.reviewer(&["review", "staged"]).env("GIT_DIR", repo.path().join(".git")).env("GIT_WORK_TREE", "/");
         let run = run.run(2);
@@ -354,7 +354,7 @@ fn chown(path: &Path, to: u32) {
     }
 }
 
-/// Lets every key of a repository's configuration that names a program name one that leaves a trace.
+/// Sets every program in the configuration of a repository to one that leaves a trace.
 fn arm(repo: &Repo) -> PathBuf {
     let trace = repo.path().with_file_name("trace");
     let script = repo.path().with_file_name("canary");
@@ -421,7 +421,7 @@ fn git_14_no_program_of_the_repository_is_run() {
         (&["review"], 1),
     ] {
         let run = repo.reviewer(args).run_any();
-        // Attributes that hide files may be a finding of their own.
+        // Attributes that hide files may have their own finding.
         assert!(
             run.code == code || (code == 0 && run.code == 1),
             "{args:?} {}: {}{}",
@@ -436,7 +436,7 @@ fn git_14_no_program_of_the_repository_is_run() {
         assert!(!trace.exists(), "{args:?} ran {}", fs::read_to_string(&trace).unwrap());
     }
     assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), index);
-    // The canary does sing when git itself is asked.
+    // The canary is triggered when git itself runs.
     repo.try_git(&["status"]);
     assert!(trace.exists());
 }
@@ -587,7 +587,7 @@ fn git_17_an_embedded_bare_repository_is_not_used() {
     }
     assert!(!trace.exists());
     assert!(!bare.join("hooks/pre-commit").exists());
-    // Somebody who names it means it.
+    // A user who names it accepts it.
     let named = repo.path().with_file_name("named.git");
     repo.git(&["clone", "-q", "--bare", repo.path().to_str().unwrap(), named.to_str().unwrap()]);
     reviewer(&named, &repo.home(), &["review", "commit", "HEAD"]).run(2);
@@ -643,7 +643,7 @@ fn git_19_pushes_of_sha256_repositories_are_reviewed() {
         }
         json(&run.run(code))
     };
-    // The first push of a history, as pre-commit tells of it.
+    // The first push of a history, in the variables of pre-commit.
     let first = [("PRE_COMMIT_LOCAL_BRANCH", "refs/heads/main"), ("PRE_COMMIT_REMOTE_BRANCH", "refs/heads/main")];
     assert_eq!(found(&push(&first, "", 1)), ["a.py:2"]);
     let none = "0".repeat(64);
@@ -652,7 +652,7 @@ fn git_19_pushes_of_sha256_repositories_are_reviewed() {
     assert_eq!(deletion["outcome"], "nothing_to_review");
 }
 
-/// A repository whose references are in a reftable; `None` where this git cannot make one.
+/// Creates a repository with a reftable; `None` if this git does not support it.
 fn reftable() -> Repo {
     let repo = Repo::init(&["--ref-format=reftable"]);
     repo.stage("a.py", GOOD).commit("first");
@@ -673,7 +673,7 @@ fn a_reftable_is_read_through_the_git_program() {
     assert!(!trace.exists(), "{}", fs::read_to_string(&trace).unwrap());
 }
 
-/// A folder with one program in it.
+/// Creates a folder with one program.
 fn folder_with(repo: &Repo, name: &str, program: &str, text: &str) -> PathBuf {
     let dir = repo.path().with_file_name(name);
     fs::create_dir_all(&dir).unwrap();
@@ -693,13 +693,13 @@ fn git_20_a_missing_or_old_git_is_named_where_it_is_needed() {
     let old = folder_with(&repo, "old", "git", "#!/bin/sh\necho git version 2.39.1\n");
     let said = run(repo.reviewer(&["review", "staged"]).env("PATH", &old), 2);
     assert!(said.contains("2.39.1") && said.contains("2.45"), "{said}");
-    // One that lies in the repository, or is found by way of the current folder, is none.
+    // A program in the repository, or one found through the current folder, is not used.
     let inside = folder_with(&repo, "repo/bin", "git", "#!/bin/sh\ntouch ran\necho git version 9.9.9\n");
     for path in [inside.to_str().unwrap(), ".", "bin", ""] {
         run(repo.reviewer(&["review", "staged"]).env("PATH", path), 2);
         assert!(!repo.path().join("ran").exists());
     }
-    // Where the references are files, no git is needed at all.
+    // With references in files, git is not needed at all.
     let plain = with_bad_staged();
     plain.reviewer(&["review", "staged"]).env("PATH", &none).run(1);
     plain.reviewer(&["review", "branch", "--base", "HEAD"]).env("PATH", &none).run(0);
@@ -713,7 +713,7 @@ fn a_link_in_place_of_a_folder_is_not_followed() {
     fs::write(repo.outside().join("a.py"), BAD).unwrap();
     fs::remove_dir_all(repo.path().join("dir")).unwrap();
     symlink(repo.outside().to_str().unwrap(), &repo.path().join("dir"));
-    // The link itself is found, since it leads out of the tree; what it leads to is not looked at.
+    // The link itself is a finding, because it leads out of the tree; its target is not read.
     let report = repo.review_json(&["unstaged", "--untracked"], 1);
     assert_eq!(found(&report), ["dir:1"]);
 }

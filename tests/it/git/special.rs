@@ -1,4 +1,5 @@
-//! Pipes, sockets, devices and folders in the place of a repository's own files: the review ends, and never waits.
+//! Tests of pipes, sockets, devices and folders in place of a repository's own files: the review ends, and never
+//! blocks.
 
 use crate::support::{Repo, binary, mkfifo};
 use std::os::unix::fs::symlink;
@@ -7,10 +8,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a run may take before it counts as hanging. A watchdog, not a measurement: the machine may be busy.
+/// Time after which a run counts as blocked. A watchdog, not a measurement: the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a review and returns its exit code with standard error; panics when it does not end.
+/// Runs a review and returns its exit code with standard error; panics if it does not end.
 #[track_caller]
 fn review(repo: &Repo, args: &[&str], what: &str) -> (i32, String) {
     let mut command = Command::new(binary());
@@ -30,7 +31,7 @@ fn review(repo: &Repo, args: &[&str], what: &str) -> (i32, String) {
     (out.status.code().unwrap_or(-1), String::from_utf8_lossy(&out.stderr).into_owned())
 }
 
-/// A way to put something that is not a regular file at a path.
+/// A function that creates an entry other than a regular file at a path.
 type Put = fn(&Path);
 
 const SPECIAL: [(&str, Put); 5] = [
@@ -46,7 +47,7 @@ const SPECIAL: [(&str, Put); 5] = [
     ("a terminal", |path| symlink("/dev/tty", path).unwrap()),
 ];
 
-/// A repository with a branch `topic` that is one commit ahead of `main`, and something staged.
+/// Creates a repository with a branch `topic` that is one commit ahead of `main`, and a staged change.
 fn sample() -> Repo {
     let repo = Repo::new();
     repo.stage("a.txt", "a\n").stage("policy/a.txt", "a\n").commit("first");
@@ -57,7 +58,7 @@ fn sample() -> Repo {
     repo
 }
 
-/// Moves what is at a path away.
+/// Moves the entry at a path away.
 fn clear(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     if path.symlink_metadata().is_ok() {
@@ -182,7 +183,7 @@ fn slo_03_folders_in_the_place_of_files_end_the_review_or_mean_nothing() {
 
 #[test]
 fn slo_03_pipes_behind_pointers_are_found() {
-    // A worktree whose files lie in the main repository.
+    // A worktree whose files are in the main repository.
     let repo = sample();
     let other = repo.outside();
     repo.git(&["worktree", "add", "-q", "-f", other.to_str().unwrap(), "main"]);
@@ -201,7 +202,7 @@ fn slo_03_pipes_behind_pointers_are_found() {
     let (code, stderr) = review(&repo, &["staged", "--no-save"], "included configuration");
     assert!(code == 2 && stderr.contains("further"), "{code} {stderr}");
 
-    // An object store that borrows from one whose list of stores is a pipe.
+    // An object store with an alternate whose list of alternates is a pipe.
     let repo = sample();
     let store = repo.outside();
     std::fs::create_dir_all(store.join("info")).unwrap();

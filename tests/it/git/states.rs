@@ -1,4 +1,4 @@
-//! Unusual indexes, worktrees and names.
+//! Tests of unusual indexes, worktrees and names.
 
 use super::{git_patch, open, patch, paths, set_executable, symlink};
 use crate::support::Repo;
@@ -14,7 +14,7 @@ fn equal_to_gits(repo: &Repo) {
     assert_eq!(patch(&r, &r.unstaged(false).unwrap()), git_patch(repo, &["diff"]), "unstaged");
 }
 
-/// Many files in folders, with changes staged and not.
+/// Creates many files in folders, with staged and unstaged changes.
 fn many() -> Repo {
     let repo = Repo::new();
     for i in 0..40 {
@@ -75,7 +75,7 @@ fn a_file_written_in_the_same_tick_as_the_index_is_read() {
     repo.stage("a", "one\n").commit("first");
     for i in 0..20 {
         repo.stage("a", format!("{i:04}\n"));
-        // The same length, at once.
+        // The same length, immediately after.
         repo.write("a", format!("{:04}\n", i + 1000));
         let r = open(&repo);
         assert_eq!(paths(&r.unstaged(false).unwrap()), ["a"]);
@@ -117,7 +117,7 @@ fn unmerged_and_intended_entries_are_not_staged() {
     let r = open(&repo);
     assert!(r.staged().unwrap().entries.is_empty());
     assert_eq!(paths(&r.unstaged(false).unwrap()), ["later"]);
-    // A rename that only the worktree shows.
+    // A rename that only the worktree has.
     fs::rename(repo.path().join("a"), repo.path().join("b")).unwrap();
     repo.git(&["add", "-N", "b"]);
     equal_to_gits(&repo);
@@ -138,7 +138,7 @@ fn worktree_files_are_compared_as_git_would_store_them() {
     .stage("d.crlf", "one\r\n")
     .stage("e.raw", "one\r\n")
     .commit("first");
-    // Written again as a checkout would, with another time, so that every file has to be read.
+    // Rewritten like a checkout, with another time, so that every file has to be read.
     for f in ["a.txt", "b.id", "c.u16", "d.crlf", "e.raw"] {
         fs::remove_file(repo.path().join(f)).unwrap();
     }
@@ -231,13 +231,13 @@ fn dif_05_submodules_are_their_commits() {
     repo.git(&["add", "sub"]);
     equal_to_gits(&repo);
     repo.commit("bumped");
-    // What `.gitmodules` wants ignored is not.
+    // Submodules that `.gitmodules` marks as ignored are not ignored.
     repo.git(&["config", "-f", ".gitmodules", "submodule.sub.ignore", "all"]);
     fs::write(sub.join("a"), "three\n").unwrap();
     in_sub(&["commit", "-q", "-a", "-m", "three"]);
     let r = open(&repo);
     assert!(paths(&r.unstaged(false).unwrap()).contains(&"sub".to_owned()));
-    // Untracked files inside do not make it dirty, and a folder that is not checked out is no change.
+    // Untracked files inside do not make it dirty, and a folder that is not checked out is not a change.
     repo.git(&["add", "-f", "sub", ".gitmodules"]);
     repo.commit("again");
     fs::write(sub.join("new"), "").unwrap();
@@ -273,7 +273,7 @@ fn changes_take_index_and_worktree_together() {
         ("staged", ChangeKind::Modified),
         ("untracked", ChangeKind::Added),
     ];
-    // `gone` and one of the new files are equal: that is a rename, as git has it.
+    // `gone` and one of the new files are equal, which is a rename, as in git.
     let renamed = all.iter().any(|(_, k)| matches!(k, ChangeKind::Renamed { .. }));
     if !renamed {
         assert_eq!(all, expected.map(|(p, k)| (p.to_owned(), k)));
@@ -282,7 +282,7 @@ fn changes_take_index_and_worktree_together() {
     let both = change.entries.iter().position(|e| e.path().as_bytes() == b"both").unwrap();
     let file = reader.load(&change, both).unwrap();
     assert_eq!(file.text().unwrap().new.whole().unwrap(), b"3\n");
-    // Twice gives the same.
+    // Reading it twice gives the same result.
     assert_eq!(reader.load(&change, both).unwrap().text().unwrap().new.whole().unwrap(), b"3\n");
 }
 

@@ -1,11 +1,11 @@
-//! What a changed policy does to a session: nothing that blocked is approved because of it.
+//! Tests of the effect of a changed policy on a session: no blocking finding is approved because of it.
 
 use crate::support::{Repo, Run, line_with_key};
 use serde_json::{Value, json};
 
 const STRICT: &str = "version = 1\n";
 
-/// A repository whose policy is no part of the change, and a session whose first round blocks.
+/// Creates a repository whose policy is not part of the change, and a session whose first round blocks.
 fn blocked() -> Repo {
     let repo = Repo::new();
     repo.write(".git/info/exclude", ".claude-reviewer.toml\n").write(".claude-reviewer.toml", STRICT);
@@ -19,7 +19,7 @@ fn policy(repo: &Repo, text: &str) {
     repo.write(".claude-reviewer.toml", format!("{STRICT}{text}"));
 }
 
-/// Asks for a further round and returns what is stored of it.
+/// Requests a further round and returns its stored form.
 #[track_caller]
 fn follow(repo: &Repo, code: i32) -> Value {
     repo.review(&["--follow-up", "latest"], code);
@@ -32,7 +32,7 @@ fn approve(repo: &Repo, more: &[&str], code: i32) -> Run {
     repo.reviewer(&[&["complete", "latest", "--status", "approved"], more].concat()).run(code)
 }
 
-/// Expects that neither the advice nor the approval lets the session through.
+/// Expects that neither the advice nor the approval passes the session.
 #[track_caller]
 fn held(repo: &Repo, review: &Value, words: &str) {
     let advice = &review["advice"];
@@ -59,7 +59,7 @@ fn what_blocked_is_not_approved_because_the_policy_changed() {
     for (lenient, words) in changes {
         let repo = blocked();
         policy(&repo, lenient);
-        // Something else changes, too, so that the round has a file to look at.
+        // Another file changes too, so that the round reviews one.
         if words.contains("policy") || words.contains("check") {
             repo.write("other.py", "b = 2\n");
         }
@@ -72,10 +72,10 @@ fn what_blocked_is_not_approved_because_the_policy_changed() {
             held(&repo, &follow(&repo, 0), "did not check");
         } else {
             held(&repo, &review, words);
-            // Nor does another round under the same policy launder it.
+            // A further round under the same policy does not change that either.
             held(&repo, &follow(&repo, 0), words);
         }
-        // What settles it: the policy put back shows it again, and mended it is fixed.
+        // With the old policy, the finding is shown again, and it can be fixed.
         policy(&repo, "");
         assert_eq!(follow(&repo, 1)["verdict"], "block", "{lenient}");
         repo.write("config.py", "a = 1\n");
@@ -112,7 +112,7 @@ fn what_a_person_waives_or_forces_is_recorded() {
     let fingerprint = review["report"]["findings"][0]["fingerprint"].as_str().unwrap().to_owned();
     let refused = approve(&repo, &[], 2).stderr;
     assert!(refused.contains(&format!("--waive {fingerprint}=REASON")), "{refused}");
-    // As the hint says.
+    // Follows the hint.
     repo.review(&["--follow-up", "latest", "--waive", &format!("{fingerprint}=a sample of the documents")], 0);
     approve(&repo, &[], 0);
 

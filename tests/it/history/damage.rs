@@ -1,4 +1,4 @@
-//! Damage, and disks and folders that say no, by the real binary.
+//! Tests of damage, full disks, and read-only folders, through the real binary.
 
 use super::{history, json, listed, with_two_reviews};
 use crate::support::{Repo, binary};
@@ -40,7 +40,7 @@ fn sto_06_damage_is_told_every_time_and_latest_is_refused_until_it_is_removed() 
         let told = history(&repo, &["verify"], 1).stdout;
         assert!(told.contains(&second) && told.contains("it was damaged, and put into .reviews/.corrupt"), "{told}");
     }
-    // As the hint says.
+    // Follows the hint.
     let run = history(&repo, &["prune", "--damaged"], 0);
     assert_eq!(run.stdout, format!("removed {second}, which was damaged\n1 damaged review removed\n"));
     assert_eq!(history(&repo, &[], 0).stderr, "");
@@ -110,11 +110,11 @@ fn sto_06_a_session_that_a_newer_program_closed_is_refused_by_its_version() {
     }
 }
 
-/// Runs the binary as somebody whom the modes of folders bind, which the superuser is not.
+/// Runs the binary as a user to whom permissions apply, unlike the superuser.
 struct Bound {
     repo: Repo,
     program: PathBuf,
-    /// Somebody else than who runs the tests.
+    /// A user other than the one who runs the tests.
     user: Option<u32>,
 }
 
@@ -124,11 +124,11 @@ impl Bound {
         repo.stage("a.py", content);
         let (mut program, mut user) = (PathBuf::from(binary()), None);
         if rustix::process::geteuid().is_root() {
-            // Where the tests lie need not be open to others.
+            // The folder of the tests need not be accessible to others.
             user = Some(54_321);
             program = repo.path().parent().unwrap().join("program");
-            // By another process: a file that this one had open to write, its other children may hold, and then it
-            // cannot be run.
+            // In another process: other children of this one may inherit a file that it has open for writing, which
+            // then cannot be executed.
             assert!(Command::new("cp").arg(binary()).arg(&program).status().unwrap().success());
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
             std::fs::set_permissions(repo.path().parent().unwrap(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -152,7 +152,7 @@ impl Bound {
     }
 }
 
-/// Gives a folder and everything in it to somebody.
+/// Gives a folder and everything in it to a user.
 fn give(path: &Path, user: u32) {
     std::os::unix::fs::lchown(path, Some(user), Some(user)).unwrap();
     if path.symlink_metadata().unwrap().is_dir() {
@@ -160,7 +160,7 @@ fn give(path: &Path, user: u32) {
     }
 }
 
-/// Lists what is stored, by name.
+/// Lists the names of stored sessions.
 fn stored(repo: &Repo) -> Vec<String> {
     let Ok(folder) = std::fs::read_dir(repo.path().join(".reviews/sessions")) else { return Vec::new() };
     let mut all: Vec<_> = folder.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -171,7 +171,7 @@ fn stored(repo: &Repo) -> Vec<String> {
 #[test]
 fn sto_03_in_a_folder_that_may_not_be_written_the_verdict_stands() {
     for (content, code) in [("x = 1\n", 0), ("import yaml\ndoc = yaml.load(text)\n", 1)] {
-        // The worktree that is to hold the store; the store; what is in it.
+        // The worktree of the store; the store; its content.
         for closed in [&["."][..], &[".reviews"], &[".reviews/sessions"], &[".reviews/tmp"]] {
             let bound = Bound::new(content);
             let mut before = Vec::new();
@@ -183,7 +183,7 @@ fn sto_03_in_a_folder_that_may_not_be_written_the_verdict_stands() {
             closed.iter().for_each(|path| bound.mode(path, 0o500));
             let out = bound.run(&["review", "staged"]);
             let told = String::from_utf8_lossy(&out.stderr).into_owned();
-            // The store itself is opened to its owner again; what lies in it is refused as it is.
+            // The store itself is made writable for its owner again; folders in it are not.
             let heals = closed[0] == ".reviews";
             if !heals {
                 assert_eq!(out.status.code(), Some(code), "{closed:?}: {told}");
@@ -193,7 +193,7 @@ fn sto_03_in_a_folder_that_may_not_be_written_the_verdict_stands() {
                 assert_eq!(stored(&bound.repo), before, "{closed:?}");
             }
             if closed[0] != "." {
-                // What is there can be read all the same.
+                // The stored reviews are still readable.
                 let out = bound.run(&["history", "latest"]);
                 assert_eq!(out.status.code(), Some(0), "{closed:?}: {}", String::from_utf8_lossy(&out.stderr));
                 assert_eq!(bound.run(&["history", "verify"]).status.code(), Some(0), "{closed:?}");
@@ -211,7 +211,7 @@ fn sto_12_among_50_000_sessions_the_newest_are_listed_and_stored_at_once() {
     repo.stage("a.py", "x = 1\n").review(&["staged"], 0);
     let newest = listed(&repo).remove(0);
     let sessions = repo.path().join(".reviews/sessions");
-    // Names alone: whoever opened one of them would find it damaged, and tell.
+    // Only names: opening one of them would report damage.
     for n in 0..50_000 {
         let (day, number) = (n / 200, n % 200 + 1);
         let name = format!("{:04}-{:02}-{:02}-{number:03}", 2020 + day / 240, day / 20 % 12 + 1, day % 20 + 1);
@@ -225,7 +225,7 @@ fn sto_12_among_50_000_sessions_the_newest_are_listed_and_stored_at_once() {
         let run = history(&repo, args, 0);
         (run, started.elapsed())
     };
-    // 20 ms are the aim of a release build. This one is for debugging, and other tests run beside it.
+    // The goal for a release build is 20 ms. This is a debug build, and other tests run at the same time.
     let (run, took) = timed(&["--limit", "2", "--format", "json"]);
     assert!(took < Duration::from_secs(5), "{took:?}");
     let listing = json(&run);
@@ -239,7 +239,7 @@ fn sto_12_among_50_000_sessions_the_newest_are_listed_and_stored_at_once() {
     assert!(!repo.path().join(".reviews/.corrupt").exists(), "none of the others was looked at");
 }
 
-/// A library that makes waiting for the disk fail, built here by the compiler that built the tests.
+/// A library that makes fsync fail, built with the compiler that built the tests.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const FAILS: &str = "#![allow(unsafe_code)]
 unsafe extern \"C\" { fn __errno_location() -> *mut i32; }

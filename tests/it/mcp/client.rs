@@ -1,5 +1,5 @@
-//! A raw client: JSON-RPC lines over the pipes of the real binary. Whatever stands on its standard output has to be
-//! a message of the protocol.
+//! A raw client: JSON-RPC lines over the pipes of the real binary. Every line on its standard output must be a
+//! message of the protocol.
 
 #![expect(clippy::needless_pass_by_value, reason = "callers write their JSON in place")]
 
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// What any answer may take; a generous bound.
+/// Time limit of any answer; a generous bound.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server and its client.
@@ -20,7 +20,7 @@ pub struct Client {
     lines: Receiver<Value>,
     stderr: Option<std::thread::JoinHandle<String>>,
     next: i64,
-    /// What came besides the answers that were waited for.
+    /// Other messages than the awaited answers.
     pub aside: Vec<Value>,
 }
 
@@ -29,17 +29,17 @@ pub struct End {
     pub code: Option<i32>,
     pub took: Duration,
     pub stderr: String,
-    /// What was still written.
+    /// The remaining output.
     pub rest: Vec<Value>,
 }
 
 impl Client {
-    /// Starts `serve-mcp` in a repository, with further arguments.
+    /// Starts `serve-mcp` in a repository, with additional arguments.
     pub fn start(repo: &Repo, args: &[&str]) -> Self {
         Self::start_in(repo, &repo.path(), args, &[])
     }
 
-    /// Starts it in a folder, with further variables.
+    /// Starts it in a folder, with additional variables.
     pub fn start_in(repo: &Repo, dir: &std::path::Path, args: &[&str], env: &[(&str, &str)]) -> Self {
         let mut command = Command::new(binary());
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", repo.home());
@@ -71,14 +71,14 @@ impl Client {
         Self { child, stdin, lines, stderr: Some(stderr), next: 0, aside: Vec::new() }
     }
 
-    /// Starts it and shakes hands, as a client of the second newest generation.
+    /// Starts it and performs the handshake of the second newest protocol version.
     pub fn ready(repo: &Repo, args: &[&str]) -> Self {
         let mut client = Self::start(repo, args);
         client.shake_hands(json!({}));
         client
     }
 
-    /// Shakes hands with these capabilities; returns what the server says of itself.
+    /// Performs the handshake with these capabilities; returns the server's description of itself.
     pub fn shake_hands(&mut self, capabilities: Value) -> Value {
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "1"}});
@@ -87,12 +87,12 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// The process id of the server.
+    /// Returns the process ID of the server.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub fn raw(&mut self, bytes: &[u8]) {
         let pipe = self.stdin.as_mut().unwrap();
         pipe.write_all(bytes).and_then(|()| pipe.flush()).unwrap();
@@ -107,7 +107,7 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Sends a request and returns its id.
+    /// Sends a request and returns its ID.
     pub fn ask(&mut self, method: &str, params: Value) -> i64 {
         self.next += 1;
         let id = self.next;
@@ -115,12 +115,12 @@ impl Client {
         id
     }
 
-    /// Returns the next message, if one comes in time.
+    /// Returns the next message, if one arrives in time.
     pub fn next_within(&mut self, time: Duration) -> Option<Value> {
         self.lines.recv_timeout(time).ok()
     }
 
-    /// Waits for the answer to a request; what else comes is kept aside.
+    /// Waits for the answer to a request; stores other messages in `aside`.
     #[track_caller]
     pub fn answer(&mut self, id: impl Into<Value>) -> Value {
         let id = id.into();
@@ -145,7 +145,7 @@ impl Client {
         self.answer(id)
     }
 
-    /// Calls a tool and returns its result, which has to be one.
+    /// Calls a tool and returns its result; fails on a protocol error.
     #[track_caller]
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
@@ -154,7 +154,7 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Calls a tool that must answer without an error; returns the structured content.
+    /// Calls a tool that must succeed; returns the structured content.
     #[track_caller]
     pub fn content(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments);
@@ -162,7 +162,7 @@ impl Client {
         result["structuredContent"].clone()
     }
 
-    /// Calls a tool that must answer with an error; returns the result.
+    /// Calls a tool that must return an error; returns the result.
     #[track_caller]
     pub fn refused(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments);
@@ -197,7 +197,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // By its own id, and only if it still runs.
+        // Only if it still runs.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

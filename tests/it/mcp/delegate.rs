@@ -1,11 +1,11 @@
-//! Reviews by the agent that calls: a plan, its answers, and what they are worth.
+//! Tests of reviews by the calling agent: a plan, its answers, and their effect.
 
 use super::client::Client;
 use crate::loopback::{files_of, finding};
 use crate::support::Repo;
 use serde_json::{Value, json};
 
-/// A repository with a change of two files, and this policy at HEAD.
+/// Creates a repository with a change of two files, and this policy at HEAD.
 fn repo(policy: &str) -> Repo {
     let repo = Repo::new();
     repo.stage(".claude-reviewer.toml", format!("version = 1\n{policy}")).commit("seed");
@@ -21,7 +21,7 @@ fn plan(client: &mut Client) -> Value {
     client.content("review_plan", staged())
 }
 
-/// An answer to a question about a part, with these findings.
+/// Returns an answer to a question about a part, with these findings.
 fn answer(plan: &Value, question: &Value, findings: &[Value]) -> Value {
     let files = files_of(question["text"].as_str().unwrap());
     json!({
@@ -70,7 +70,7 @@ fn the_calling_agent_answers_the_questions_and_the_policy_decides() {
     assert_eq!(report["coverage"]["by_reviewer"]["agent:author"]["files_reviewed"], 2, "{report:#}");
     assert!(report["notes"].to_string().contains("the author's own agent reviewed"), "{report:#}");
     assert!(!repo.path().join(".reviews").exists());
-    // A claim that blocks is checked once more, as every reviewer's is.
+    // A blocking claim is checked once more, as for every reviewer.
     let [open] = &report["open_questions"].as_array().unwrap()[..] else { panic!("{report:#}") };
     assert_eq!(open["is_about_a_claim"], true);
     let refuted =
@@ -122,7 +122,7 @@ fn an_answer_about_another_state_of_the_change_is_refused() {
     repo.stage("src/other.py", "OTHER = 2\n");
     let refused = client.refused("submit_findings", submission);
     assert!(refused.to_string().contains("call review_plan again"), "{refused:#}");
-    // One question of a known plan.
+    // An answer to one question of a known plan.
     let plan = self::plan(&mut client);
     let one = json!({"source": "staged", "plan_id": plan["plan_id"], "question": plan["questions"][0]["id"]});
     assert_eq!(client.content("review_plan", one)["questions"], plan["questions"]);
@@ -134,7 +134,7 @@ fn the_authors_agent_stands_for_a_backend_only_where_the_operator_says_so() {
     let named = "[review]\nbackends = [\"local\"]\n[backend.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\n";
     for (project, user, verdict) in [
         (named.to_owned(), "", "incomplete"),
-        // Without trust, a project cannot say so itself.
+        // Without trust, a project cannot set this itself.
         (format!("{named}[mcp]\nagent_review = \"counts\"\n"), "", "incomplete"),
         (named.to_owned(), "[mcp]\nagent_review = \"counts\"\n", "pass"),
     ] {

@@ -1,4 +1,4 @@
-//! From finding to fix over MCP: proposals, replacements, and whether a finding is gone.
+//! Tests of the path from finding to fix over MCP: proposals, replacements, and whether a finding is gone.
 
 use super::client::{Client, text};
 use crate::loopback::Server;
@@ -23,7 +23,7 @@ fn read(repo: &Repo, path: &str) -> String {
     std::fs::read_to_string(repo.path().join(path)).unwrap()
 }
 
-/// Reviews what is staged on the command line and returns verdict and disposition of the first finding.
+/// Reviews the staged change on the command line and returns verdict and disposition of the first finding.
 fn staged(repo: &Repo) -> (Value, Value) {
     let report = repo.reviewer(&["review", "staged", "--no-save", "--format", "json"]).run_any().json();
     (report["verdict"].clone(), report["findings"][0]["disposition"].clone())
@@ -45,12 +45,12 @@ fn a_proposal_changes_no_verdict_until_a_person_confirms_it() {
         (&review["verdict"], &review["report"]["findings"][0]["disposition"]),
         (&json!("block"), &json!("pending"))
     );
-    // The person sees it, and that a model or an agent wrote it.
+    // The user sees it, and that a model or an agent wrote it.
     let shown = repo.reviewer(&["findings"]).run(0).stdout;
     assert!(shown.contains("pending") && shown.contains("proposed: rejected by agent (MCP): a "), "{shown}");
     assert!(!shown.contains('\u{1b}') && shown.contains("claude-reviewer confirm F1"), "{shown}");
     assert_eq!(findings(&repo)["proposals"][0]["owner"], "agent (MCP)");
-    // `policy test` shows what it would change.
+    // `policy test` shows its effect.
     let replay = |args: &[&str]| repo.reviewer(&[&["policy", "test", "--format", "json"], args].concat()).run(0).json();
     assert_eq!(replay(&[])["flips"], 0);
     assert_eq!(replay(&["--proposals"])["rounds"][0]["would_be"]["verdict"], "pass");
@@ -140,7 +140,7 @@ fn a_replacement_is_applied_and_the_finding_is_gone() {
     assert_eq!(read(&repo, "web/run.py"), FIXED);
     let done = client.content("verify_fix", json!({"findings": ["F1"]}));
     assert_eq!((&done["is_fixed"], &done["fixed"], &done["new"]), (&json!(true), &json!(["F1"]), &json!([])), "{done}");
-    // Nothing was stored by either.
+    // Neither of them stored anything.
     let history = client.content("get_review_history", json!({"review_id": "latest"}));
     assert_eq!(history["rounds"].as_array().unwrap().len(), 1);
     let said = client.refused("apply_finding", json!({"findings": ["F1"]}));
@@ -171,7 +171,7 @@ fn an_edit_that_is_neither_staged_nor_committed_counts_as_a_fix() {
         assert_eq!((&done["is_fixed"], &done["fixed"]), (&json!(true), &json!(["F1"])), "{source}: {done}");
         let reviewed = done["reviewed"].as_str().unwrap();
         assert!(reviewed.starts_with("the current files of the worktree against "), "{reviewed}");
-        // The commit of the review is not there: that its lines are missing says nothing.
+        // The reviewed commit is not checked out, so missing lines do not prove a fix.
         if source != "staged" {
             repo.git(&["stash", "-q"]);
             repo.git(&["checkout", "-q", "main"]);
@@ -180,7 +180,7 @@ fn an_edit_that_is_neither_staged_nor_committed_counts_as_a_fix() {
             repo.git(&["checkout", "-q", "topic"]);
             let open = client.content("verify_fix", json!({"findings": ["F1"]}));
             assert_eq!(open["is_fixed"], false, "{open}");
-            // An amended commit is of the same branch.
+            // An amended commit belongs to the same branch.
             repo.stage("web/run.py", FIXED).git(&["commit", "-q", "--amend", "--no-edit"]);
             let done = client.content("verify_fix", json!({"findings": ["F1"]}));
             assert_eq!(done["is_fixed"], true, "{done}");

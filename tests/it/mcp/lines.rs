@@ -1,11 +1,11 @@
-//! The protocol and what is no protocol: handshakes, garbage, sizes, the end.
+//! Tests of the protocol and of invalid input: handshakes, garbage, sizes, the end.
 
 use super::client::{Client, text};
 use crate::support::Repo;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// The members by which a request of the newest generation says who asks.
+/// Returns the members that identify the client in a request of the newest protocol version.
 fn meta() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -64,7 +64,7 @@ fn the_newest_generation_needs_no_handshake() {
     let params = json!({"name": "review_staged", "arguments": {}, "_meta": meta()});
     let answer = client.request("tools/call", params);
     assert_eq!(answer["result"]["structuredContent"]["verdict"], "block", "{answer}");
-    // It forbids servers to ask: folders that a client says it has are not asked for.
+    // This version forbids requests of the server, so declared roots are not requested.
     let mut meta = meta();
     meta["io.modelcontextprotocol/clientCapabilities"] = json!({"roots": {}});
     let params = json!({"name": "review_staged", "arguments": {}, "_meta": meta});
@@ -78,7 +78,7 @@ fn mcp_01_standard_output_holds_messages_only_at_any_log_level() {
     let repo = repo();
     repo.stage("b.py", crate::support::line_with_key());
     for level in ["-q", "-v", "-vvv"] {
-        // The client fails on any line that is no message.
+        // The client fails on any line that is not a message.
         let mut client = Client::ready(&repo, &[level]);
         assert_eq!(client.content("review_staged", json!({}))["verdict"], "block");
         client.raw(b"\x1b]0;title\x07\n");
@@ -105,20 +105,20 @@ fn mcp_02_garbage_starts_no_storm_and_hides_no_request() {
     let answer = client.request("ping", json!({}));
     assert!(answer["result"].is_object(), "{answer}");
     assert!(client.aside.len() <= 3, "{} answers to garbage", client.aside.len());
-    // No JSON at all; JSON that is no message.
+    // Invalid JSON, and JSON that is not a message.
     let known = [json!(-32700), json!(-32600)];
     assert!(
         client.aside.iter().all(|m| m["id"].is_null() && known.contains(&m["error"]["code"])),
         "{:?}",
         client.aside
     );
-    // What has an id is answered by it.
+    // An error for a message with an ID has that ID.
     client.raw(b"{\"id\":\"a\",\"method\":\"ping\"}\n");
     assert_eq!(client.answer("a")["error"]["code"], -32600);
     assert_eq!(client.close().code, Some(0));
 }
 
-/// Sends a line that has no id to be told by, and returns the refusal.
+/// Sends a line without a readable ID, and returns the rejection.
 #[track_caller]
 fn refused(client: &mut Client, line: &[u8]) -> Value {
     client.raw(line);
@@ -127,7 +127,7 @@ fn refused(client: &mut Client, line: &[u8]) -> Value {
         .next_within(Duration::from_secs(60))
         .unwrap_or_else(|| panic!("no answer to {}", String::from_utf8_lossy(&line[..line.len().min(80)])));
     assert_eq!(answer.as_object().unwrap().get("id"), Some(&Value::Null), "{answer}");
-    // A proper message in between: who sends garbage only is not answered for ever.
+    // A valid message resets the count: a client that only sends garbage does not get answers forever.
     assert!(client.request("ping", json!({}))["result"].is_object());
     answer["error"].clone()
 }
@@ -147,17 +147,17 @@ fn mcp_02_what_cannot_be_read_as_json_is_refused_by_its_id() {
         assert!(answer.to_string().len() < 300, "{answer}");
     }
     assert!(client.aside.is_empty(), "{:?}", client.aside);
-    // Nobody can tell whose it is.
+    // The owner of the ID is unknown.
     let both = r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping","params":{"x":1e400}}"#;
     let half = r#"{"jsonrpc":"2.0","id":"\ud800","method":"ping"}"#;
     for line in ["garbage", "{", &deep, &closed, both, half, r#"{"id":1e400,"method":"ping"}"#, "\u{feff}\u{feff}{}"] {
         assert_eq!(refused(&mut client, line.as_bytes())["code"], -32700, "{line:.80}");
     }
     assert_eq!(refused(&mut client, b"{\"id\":\"\xff\",\"method\":\"ping\"}")["code"], -32700);
-    // An id that is said twice is none, and neither of the two is answered for.
+    // With two IDs there is none, and neither of the two gets an answer.
     let twice = r#"{"jsonrpc":"2.0","id":71,"id":72,"method":"ping"}"#;
     assert_eq!(refused(&mut client, twice.as_bytes())["code"], -32600);
-    // What answers, and what only tells, is not answered, however broken it is.
+    // Responses and notifications get no answer, even if they are invalid.
     for line in [
         r#"{"jsonrpc":"2.0","id":1,"result":{"x":1e400}}"#,
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":1e400,"message":"x"}}"#,
@@ -175,7 +175,7 @@ fn mcp_02_a_refusal_is_not_taken_for_the_answer_to_another_request() {
     let repo = repo();
     let mut client = Client::start(&repo, &[]);
     client.shake_hands(json!({"roots": {}}));
-    // Open: the server waits for the client's folders.
+    // Open: the server waits for the client's roots.
     let call = json!({"name": "review_staged", "arguments": {}});
     client.send(&json!({"jsonrpc": "2.0", "id": "open", "method": "tools/call", "params": call}));
     client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"open\",\"method\":\"ping\",\"params\":{\"x\":1e400}}\n");
@@ -199,7 +199,7 @@ fn a_list_of_messages_with_one_that_cannot_be_read_is_refused_as_a_whole_and_the
     for bad in [r#"{"jsonrpc":"2.0","id":"bad","method":"ping","params":{"x":1e400}}"#, "{", r#""\ud800""#] {
         assert_eq!(refused(&mut client, format!("[{good},{bad}]").as_bytes())["code"], -32700, "{bad}");
     }
-    // One that is JSON and no message is refused alone.
+    // JSON that is not a message is rejected on its own.
     for bad in [r#"{"id":"bad"}"#, r#"{"id":"bad","method":7}"#] {
         client.raw(format!("[{good},{bad}]\n").as_bytes());
         let all = client.next_within(Duration::from_secs(60)).unwrap();
@@ -213,7 +213,7 @@ fn a_list_of_messages_with_one_that_cannot_be_read_is_refused_as_a_whole_and_the
 fn mcp_03_a_notification_is_never_answered() {
     let repo = repo();
     let mut client = Client::start(&repo, &[]);
-    // Before the session, and in it.
+    // Before and during the session.
     for round in 0..2 {
         for method in
             ["notifications/initialized", "notifications/unknown", "nonsense", "tools/call", "$/cancelRequest"]
@@ -310,7 +310,7 @@ fn several_messages_on_a_line_are_answered_on_one_where_the_generation_has_that(
     let mut ids: Vec<_> = all.as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap().to_owned()).collect();
     ids.sort();
     assert_eq!(ids, ["a", "b", "c"]);
-    // A call that is given up on its own line keeps the others of that line waiting for nothing.
+    // A call that is cancelled on its own line does not block the other answers of that line.
     let call = json!({"jsonrpc": "2.0", "id": "d", "method": "tools/call",
         "params": {"name": "review_staged", "arguments": {}}});
     let give_up = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "d"}});
@@ -318,7 +318,7 @@ fn several_messages_on_a_line_are_answered_on_one_where_the_generation_has_that(
     let all = client.next_within(Duration::from_secs(60)).unwrap();
     let ids: Vec<_> = all.as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["e"]);
-    // A line of notifications alone is not answered.
+    // A line of only notifications gets no answer.
     client.send(&json!([note, note]));
     assert!(client.request("ping", json!({}))["result"].is_object());
     assert!(client.aside.is_empty(), "{:?}", client.aside);
@@ -330,7 +330,7 @@ fn several_messages_on_a_line_are_answered_on_one_where_the_generation_has_that(
 #[test]
 fn mcp_12_the_server_ends_with_its_client() {
     let repo = repo();
-    // Nobody ever said anything; a session; half a line.
+    // No input at all; a session; half a line.
     let ends = [Client::start(&repo, &[]).close(), Client::ready(&repo, &[]).close(), {
         let mut client = Client::ready(&repo, &[]);
         client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":1");
@@ -378,7 +378,7 @@ fn mcp_13_twenty_at_once_are_answered_by_their_ids() {
         let params = json!({"name": "review_staged", "arguments": {}});
         client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
     }
-    // One that is open cannot be asked for again.
+    // The ID of an open request cannot be reused.
     for id in ids.iter().rev() {
         let answer = client.answer(id.as_str());
         assert_eq!(answer["result"]["structuredContent"]["verdict"], "block", "{answer}");
@@ -387,7 +387,7 @@ fn mcp_13_twenty_at_once_are_answered_by_their_ids() {
     assert_eq!(client.close().code, Some(0));
 }
 
-/// Returns the most memory that a process ever had, in bytes.
+/// Returns the peak memory of a process in bytes.
 #[cfg(target_os = "linux")]
 pub fn peak(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -401,7 +401,7 @@ fn mcp_14_what_is_too_large_is_refused_in_bounded_memory() {
     let repo = repo();
     let mut client = Client::ready(&repo, &[]);
     let piece = vec![b'x'; 1 << 20];
-    // An argument of 64 MB, with the id in front; a line of 100 MB, with the id behind.
+    // An argument of 64 MB after the ID; a line of 100 MB before the ID.
     client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"front\",\"method\":\"tools/call\",\"params\":{\"name\":\"review_code\",\"arguments\":{\"code\":\"");
     (0..64).for_each(|_| client.raw(&piece));
     client.raw(b"\"}}}\n");
@@ -419,7 +419,7 @@ fn mcp_14_what_is_too_large_is_refused_in_bounded_memory() {
     (0..12).for_each(|_| client.raw(&zeros));
     client.raw(b"]}}}\n");
     assert_eq!(client.answer("many")["error"]["code"], -32600);
-    // Deep.
+    // Deeply nested.
     client.raw(b"{\"jsonrpc\":\"2.0\",\"id\":\"deep\",\"method\":\"ping\",\"params\":");
     client.raw(&b"[".repeat(90_000));
     client.raw(b"\n");

@@ -1,11 +1,11 @@
-//! The menu: which tools there are, what they take, and the judge's part of it with the rules alone.
+//! Tests of the tools: their names and arguments, and the tools of the judge with only the rules.
 
 use super::client::{Client, text};
 use crate::loopback::{Request, Server};
 use crate::support::{Repo, line_with_key};
 use serde_json::{Value, json};
 
-/// Every tool with its arguments; a star marks what is required.
+/// Every tool with its arguments; a star marks required ones.
 const MENU: &[(&str, &[&str])] = &[
     ("request_review", &["summary*", "relevant_docs", "focus_areas", "previous_review_id", "response", "source"]),
     ("get_review_history", &["limit", "review_id"]),
@@ -62,7 +62,7 @@ fn the_menu_is_the_one_that_agents_know() {
     }
 }
 
-/// Forbids members that a schema does not name, in every object that it describes.
+/// Forbids unnamed members in every object of a schema.
 fn strict(schema: &mut Value) {
     match schema {
         Value::Array(all) => all.iter_mut().for_each(strict),
@@ -77,7 +77,7 @@ fn strict(schema: &mut Value) {
     }
 }
 
-/// What each tool says that it answers: as it is, and with nothing besides.
+/// The output schemas of all tools: as published, and without additional members.
 struct Schemas(Vec<(String, jsonschema::Validator, jsonschema::Validator)>);
 
 impl Schemas {
@@ -94,7 +94,7 @@ impl Schemas {
         Self(tools.as_array().unwrap().iter().map(one).collect())
     }
 
-    /// Calls a tool; its answer has to be what its schema says, and nothing that the schema does not name.
+    /// Calls a tool; its answer must match the schema, without additional members.
     #[track_caller]
     fn call(&self, client: &mut Client, tool: &str, arguments: Value, fails: bool) -> Value {
         let result = client.call(tool, arguments);
@@ -105,7 +105,7 @@ impl Schemas {
             let wrong: Vec<_> = schema.iter_errors(content).map(|e| format!("{}: {e}", e.instance_path())).collect();
             assert!(wrong.is_empty(), "{tool}: {wrong:#?} in {content:#}");
         }
-        // A schema that anything fits says nothing.
+        // A schema that accepts any value would be useless.
         for (name, value) in
             [("outcome", json!(5)), ("retryable", json!("no")), ("status", json!([])), ("review_id", json!({}))]
         {
@@ -181,7 +181,7 @@ fn every_answer_is_what_its_tool_says_that_it_answers() {
         schemas.call(client, name, json!({"no-such-argument": 1}), true);
         assert!(!args.is_empty() || *name == "claude_health");
     }
-    // A backend that cannot be reached: reviews that are not whole.
+    // An unreachable backend makes reviews incomplete.
     let server = Server::start(|r: &Request| r.review(&[]));
     let down = server.policy("openai").replace(&server.url(), "http://127.0.0.1:9");
     drop(server);
@@ -278,7 +278,7 @@ fn no_tool_reads_what_lies_outside() {
     }
 }
 
-/// Puts the reports of an older judgement into a folder.
+/// Writes the reports of an older judgement to a folder.
 fn passed(repo: &Repo, dir: &str) {
     repo.write(&format!("{dir}/JUDGE_REPORT.json"), r#"{"verdict": "PASS", "success": true}"#);
     repo.write(&format!("{dir}/JUDGE_REPORT.md"), "- Verdict: **PASS**\n");
@@ -302,7 +302,7 @@ fn no_older_verdict_survives_a_call_that_is_refused() {
         (json!({"contract_path": "_handoff"}), Some("unusable")),
         (json!({"contract_path": "_handoff/broken.json"}), Some("parse_error")),
         (json!({"contract_path": "_handoff/list.json"}), Some("parse_error")),
-        // Refused for its arguments: nothing of the tool ran.
+        // Rejected for its arguments: the tool did not run.
         (json!({}), None),
         (json!({"contract_path": 5}), None),
         (json!({"contract_path": fine, "timeout_seconds": 0}), None),
@@ -331,13 +331,13 @@ fn no_older_verdict_survives_a_call_that_is_refused() {
             }
         }
     }
-    // Where it is not known which folder is meant, or it is none that may be written to, nothing is written.
+    // If the folder is unknown or not writable, nothing is written.
     for dir in [json!(7), json!("../x"), json!(""), json!("x".repeat(5000))] {
         passed(&repo, "_handoff");
         client.refused("claude_judge_review", json!({"contract_path": "../x.json", "report_dir": dir}));
         assert_eq!(stands(&repo, "_handoff"), (true, true), "{dir}");
     }
-    // And where no report was, none is made.
+    // If there was no report, none is created.
     client.refused("claude_judge_review", json!({"contract_path": "../x.json", "report_dir": "empty"}));
     assert!(!repo.path().join("empty").exists());
 }
@@ -386,6 +386,6 @@ fn a_provider_is_one_that_the_policy_enables() {
         let result = client.refused("review_staged", json!({"provider": name}));
         assert!(text(&result).contains("enables openai"), "{}", text(&result));
     }
-    // Naming an endpoint or a model is nothing that a client can do.
+    // A client cannot name an endpoint or a model.
     client.refused("review_staged", json!({"model": "other"}));
 }

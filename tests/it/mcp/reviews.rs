@@ -1,10 +1,10 @@
-//! Reviews over MCP that nothing is kept of, and where a client may point.
+//! Tests of unstored reviews over MCP, and of the paths that a client may name.
 
 use super::client::{Client, text};
 use crate::support::{Repo, line_with_key};
 use serde_json::{Value, json};
 
-/// Takes out what differs between two runs, and what only MCP says.
+/// Removes values that differ between two runs, and members that only MCP has.
 fn comparable(mut report: Value) -> Value {
     let members = report.as_object_mut().unwrap();
     for name in ["timestamp", "duration_ms", "provider", "metadata"] {
@@ -38,7 +38,7 @@ fn the_command_line_and_the_tool_say_the_same() {
     repo.write("src/a.py", "import os\nos.system('rm ' + name)\nprint(1)\n");
     let told = client.content("review_unstaged", json!({"repository_path": "src"}));
     assert_eq!(told["metadata"]["lines_removed"], 1, "{}", told["metadata"]);
-    // What nobody is shown has lines all the same.
+    // Files that are not shown to models have lines all the same.
     repo.stage(".env", "A=1\nB=2\n").stage("data.txt", "line\n".repeat(1 << 20));
     let counted = client.content("review_staged", json!({}))["metadata"]["lines_added"].clone();
     assert_eq!(counted, (1 << 20) + 2);
@@ -125,7 +125,7 @@ fn the_policy_narrows_the_menu() {
     client.content("review_staged", json!({}));
     let result = client.refused("review_code", json!({"code": "x"}));
     assert!(text(&result).contains("does not offer"), "{}", text(&result));
-    // Without the tool of stored reviews, the reviews are not resources either; the schemas of offered tools are.
+    // Without the tool for stored reviews, the reviews are not resources either; the schemas of offered tools are.
     assert_eq!(client.request("resources/list", json!({}))["result"]["resources"], json!([]));
     let templates = client.request("resources/templates/list", json!({}));
     let templates = templates["result"]["resourceTemplates"].as_array().unwrap();
@@ -137,7 +137,7 @@ fn the_policy_narrows_the_menu() {
         assert_eq!(read["result"].is_object(), is_served, "{uri}: {read}");
         assert!(is_served || read["error"]["code"] == -32002, "{uri}: {read}");
     }
-    // What is only in the worktree opens nothing.
+    // A policy that is only in the worktree enables nothing.
     repo.write(".claude-reviewer.toml", "version = 1\n");
     client.refused("review_code", json!({"code": "x"}));
 }
@@ -196,12 +196,12 @@ fn mcp_06_nothing_outside_of_the_root_is_reviewed() {
         let result = client.refused("review_staged", json!({"repository_path": path}));
         assert!(text(&result).len() < 2000, "{}", text(&result).len());
     }
-    // What the repository says of its own worktree counts for nothing.
+    // The repository's own setting of its worktree does not count.
     repo.git(&["config", "core.worktree", outside]);
     client.refused("review_staged", json!({}));
 }
 
-/// Notes who opens what in some folders.
+/// Records which files in some folders are opened.
 #[cfg(target_os = "linux")]
 struct Watched(std::os::fd::OwnedFd);
 
@@ -216,7 +216,7 @@ impl Watched {
         Self(watched)
     }
 
-    /// Returns what was opened or read since it was asked last.
+    /// Returns the files that were opened or read since the last call.
     fn opened(&self) -> Vec<String> {
         let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
         let mut events = rustix::fs::inotify::Reader::new(&self.0, &mut buffer);
@@ -242,7 +242,7 @@ fn mcp_06_nothing_outside_of_the_root_is_so_much_as_opened() {
     std::os::unix::fs::symlink(outside.join("x.md"), repo.path().join("way.md")).unwrap();
     std::fs::create_dir_all(repo.path().join("nested")).unwrap();
     std::fs::write(repo.path().join("nested/.git"), format!("gitdir: {}/.git\n", outside.display())).unwrap();
-    // A repository without a worktree that borrows from there.
+    // A bare repository with an alternate there.
     repo.git(&["init", "-q", "--bare", "bare"]);
     let objects = outside.join(".git/objects");
     std::fs::write(repo.path().join("bare/objects/info/alternates"), format!("{}\n", objects.display())).unwrap();
@@ -254,7 +254,7 @@ fn mcp_06_nothing_outside_of_the_root_is_so_much_as_opened() {
         client.refused("review_staged", json!({"repository_path": path}));
         client.refused("claude_security_audit", json!({"files": ["x.md"], "working_directory": path}));
     }
-    // A review of new files looks whether a folder is a repository of its own.
+    // A review of new files checks whether a folder is a separate repository.
     std::fs::remove_dir_all(repo.path().join("nested")).unwrap();
     for path in ["way.md", "../outside/x.md", &file] {
         client.refused("claude_judge_review", json!({"contract_path": path}));
@@ -267,7 +267,8 @@ fn mcp_06_nothing_outside_of_the_root_is_so_much_as_opened() {
     client.request("resources/list", json!({}));
     client.request("tools/list", json!({}));
     assert_eq!(watched.opened(), [""; 0]);
-    // Where what is served itself borrows from there, nothing of it is looked at: not to list tools, not for a policy.
+    // If the served repository itself has an alternate there, nothing of it is read: neither for listing tools nor
+    // for a policy.
     std::fs::write(repo.path().join(".git/objects/info/alternates"), format!("{}\n", objects.display())).unwrap();
     let mut client = Client::ready(&repo, &["--root", "."]);
     for (tool, arguments) in [
@@ -283,7 +284,7 @@ fn mcp_06_nothing_outside_of_the_root_is_so_much_as_opened() {
     assert_eq!(client.request("resources/list", json!({}))["error"]["code"], -32603);
     assert!(client.request("tools/list", json!({}))["result"]["tools"].is_array());
     assert_eq!(watched.opened(), [""; 0]);
-    // This is how it would show.
+    // A read would be recorded like this.
     std::fs::read(outside.join("x.md")).unwrap();
     assert!(!watched.opened().is_empty());
 }
@@ -312,7 +313,7 @@ fn mcp_06_variables_of_git_point_nowhere_else() {
     assert_eq!(client.content("review_staged", json!({}))["verdict"], "block");
 }
 
-/// Waits for the question for the client's folders and returns its id.
+/// Waits for the request for the client's roots and returns its ID.
 fn asked_for_roots(client: &mut Client) -> Value {
     loop {
         let message = client.next_within(std::time::Duration::from_secs(20)).unwrap();
@@ -346,7 +347,7 @@ fn mcp_06_a_client_that_does_not_name_its_roots_is_served_nothing() {
     let mut client = Client::start(&repo, &[]);
     client.shake_hands(json!({"roots": {"listChanged": true}}));
     let review = json!({"name": "review_staged", "arguments": {}});
-    // No answer in time, and an error: nothing is known, and nothing is kept.
+    // No answer in time, and an error: the roots are unknown, and no result is stored.
     let id = client.ask("tools/call", review.clone());
     let late = asked_for_roots(&mut client);
     let told = client.answer(id)["result"].clone();
@@ -354,12 +355,12 @@ fn mcp_06_a_client_that_does_not_name_its_roots_is_served_nothing() {
     assert!(text(&told).contains("within 2 s"), "{}", text(&told));
     let id = client.ask("tools/call", review.clone());
     let asked = asked_for_roots(&mut client);
-    // What comes too late answers nothing.
+    // A late answer has no effect.
     client.send(&json!({"jsonrpc": "2.0", "id": late, "result": {"roots": []}}));
     client.send(&json!({"jsonrpc": "2.0", "id": asked, "error": {"code": -32603, "message": "no"}}));
     let told = client.answer(id)["result"].clone();
     assert_eq!((&told["isError"], &told["structuredContent"]["retryable"]), (&json!(true), &json!(true)), "{told}");
-    // An empty list, and one of what is none, are answers.
+    // An empty list, and a list of invalid folders, are answers.
     for roots in [json!([]), json!([{"uri": "file:///no/such/folder"}, {"uri": "https://example.com/"}])] {
         let id = client.ask("tools/call", review.clone());
         let asked = asked_for_roots(&mut client);
@@ -367,7 +368,7 @@ fn mcp_06_a_client_that_does_not_name_its_roots_is_served_nothing() {
         let told = client.answer(id)["result"].clone();
         assert_eq!((&told["isError"], &told["structuredContent"]["retryable"]), (&json!(true), &json!(false)));
         assert!(text(&told).contains("no folder open"), "{}", text(&told));
-        // It is not asked again until it says that they are others.
+        // The client is not asked again until it announces new roots.
         client.refused("review_staged", json!({}));
         assert!(client.aside.iter().all(|m| m["method"] != "roots/list"), "{:?}", client.aside);
         client.notify("notifications/roots/list_changed", json!({}));
@@ -397,7 +398,7 @@ fn mcp_06_a_client_s_roots_narrow_the_fence() {
     let roots = json!({"roots": [{"uri": format!("file://{}", part.display())}]});
     client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": roots}));
     assert_eq!(client.answer(id)["result"]["isError"], true);
-    // The folder that is left is another repository, in which nothing is staged.
+    // The remaining folder is another repository, without staged changes.
     assert_eq!(client.content("review_staged", json!({}))["outcome"], "nothing_to_review");
     client.refused("review_staged", json!({"repository_path": repo.path()}));
 }

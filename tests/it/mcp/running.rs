@@ -1,4 +1,4 @@
-//! Reviews that take a while: progress, cancelling, and what is left when the client goes away.
+//! Tests of long reviews: progress, cancellation, and cleanup after the client disconnects.
 
 use super::client::Client;
 use crate::loopback::{Reply, Request, Server, Step, finding};
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A server that answers after a while.
+/// Starts a server that answers after a delay.
 fn slow(seconds: u64) -> Server {
     Server::start(move |r: &Request| {
         let Reply(steps) = r.review(&[]);
@@ -30,7 +30,7 @@ fn client(repo: &Repo) -> Client {
     client
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 #[track_caller]
 fn until(what: &str, so: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
@@ -61,7 +61,7 @@ fn progress_is_told_to_who_asked_for_it_and_grows() {
         last = progress;
     }
     assert!(told.iter().any(|m| m["params"]["message"].as_str().is_some_and(|t| t.starts_with("models: 0 of 1"))));
-    // Nobody asked: nothing is told. The answer is known by now.
+    // Without a token, there are no notifications. The answer is cached.
     client.content("review_staged", json!({}));
     assert!(client.aside.is_empty(), "{:?}", client.aside);
     assert_eq!(client.close().code, Some(0));
@@ -109,7 +109,7 @@ fn mcp_11_cancelling_stops_the_review_and_sends_nothing() {
     client.refused("mark_review_complete", refused);
     assert!(client.request("ping", json!({}))["result"].is_object());
     assert!(client.aside.iter().all(|m| m["id"] != id), "{:?}", client.aside);
-    // Cancelling what is over, or never was, is no mistake.
+    // Cancelling a request that ended, or never existed, is not an error.
     client.notify("notifications/cancelled", json!({"requestId": id}));
     client.notify("notifications/cancelled", json!({"requestId": "never"}));
     let end = client.close();
@@ -118,7 +118,7 @@ fn mcp_11_cancelling_stops_the_review_and_sends_nothing() {
     assert!(end.rest.iter().all(|m| m["id"] != id), "{:?}", end.rest);
 }
 
-/// Writes a program that stands for the Claude command line: it starts another, notes both, and never ends.
+/// Writes a program in place of the Claude command line: it starts another one, records both, and never ends.
 fn endless(repo: &Repo) -> std::path::PathBuf {
     let program = repo.home().join("claude");
     let pids = repo.home().join("pids");
@@ -137,12 +137,12 @@ fn pids(path: &Path) -> Vec<i32> {
 }
 
 fn lives(pid: i32) -> bool {
-    // A zombie that nobody has waited for yet is no running program.
+    // A zombie is not a running program.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// A repository whose policy names the endless program, and a client of it.
+/// Creates a repository whose policy uses the endless program, and a client of it.
 fn with_program() -> (Repo, Client, std::path::PathBuf) {
     let repo = Repo::new();
     let program = endless(&repo);
@@ -215,7 +215,7 @@ fn mcp_12_a_reader_that_is_gone_ends_the_server() {
     use std::io::Write as _;
     for id in 0..3 {
         let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
-        // It may be gone already.
+        // The server may have ended already.
         let _ = writeln!(stdin, "{ping}");
     }
     let status = loop {
@@ -276,11 +276,11 @@ fn mcp_13_while_reviews_wait_other_requests_are_answered() {
     let began = Instant::now();
     assert!(client.request("ping", json!({}))["result"].is_object());
     assert!(client.request("tools/list", json!({}))["result"]["tools"].is_array());
-    // What asks no model needs no turn.
+    // A tool that asks no model needs no permit.
     client.content("get_review_history", json!({}));
     client.content("claude_health", json!({}));
     client.refused("mark_review_complete", json!({"review_id": "2026-01-01-001", "final_status": "merged"}));
-    // Whoever waited for a turn first is not answered before the model was.
+    // The first waiting call gets no answer before the model answered.
     assert!(client.aside.is_empty(), "{:?}", client.aside);
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     for id in ids {

@@ -1,4 +1,4 @@
-//! Reviews that are kept, over MCP: rounds, history, closing, and what a hostile client cannot do to them.
+//! Tests of stored reviews over MCP: rounds, history, closing, and the limits of a hostile client.
 
 use super::client::{Client, text};
 use crate::loopback::{Request, Server};
@@ -8,7 +8,7 @@ use claude_reviewer::request::{ReviewRequest, Source};
 use claude_reviewer::rounds;
 use serde_json::{Value, json};
 
-/// A claim about a line.
+/// Returns a claim about a line.
 fn finding(file: &str, line: u32, quote: &str) -> Value {
     json!({
         "file": file, "line": line, "end_line": null, "quote": quote, "severity": "major", "category": "bug", "cwe": null,
@@ -23,7 +23,7 @@ fn committed() -> Repo {
     repo
 }
 
-/// Looks whether what is stored is what was written.
+/// Checks that the stored review is unmodified.
 #[track_caller]
 fn verified(repo: &Repo) {
     let request = ReviewRequest::new(Source::Auto, repo.path());
@@ -44,7 +44,7 @@ fn an_agent_works_with_rules_alone_from_request_to_approval() {
     assert_eq!(first["overall_assessment"], "needs_changes");
     assert_eq!((&first["comments"][0]["blocking"], &first["comments"][0]["line"]), (&json!(true), &json!(2)));
     assert_eq!(first["advice"]["action"], "fix");
-    // New files are part of the change; the key is in nothing that is kept.
+    // New files are part of the change; no stored file contains the key.
     assert_eq!(first["report"]["source"]["kind"], "changes");
 
     let refused = client.refused("mark_review_complete", json!({"review_id": id, "final_status": "approved"}));
@@ -129,8 +129,7 @@ fn an_agent_works_with_a_model_from_request_to_approval() {
 #[test]
 fn nothing_to_review_is_not_stored_and_approves_nothing() {
     let repo = committed();
-    // The default branch itself: what differs from HEAD, and where nothing does, its newest commit; so a source that
-    // is empty is named.
+    // On the default branch: the difference to HEAD, and without one, its newest commit; so an empty source is named.
     let mut client = Client::ready(&repo, &[]);
     let result = client.call("request_review", json!({"summary": "nothing", "source": "staged"}));
     let content = &result["structuredContent"];
@@ -172,7 +171,7 @@ fn mcp_09_a_document_that_is_refused_is_named_and_the_others_are_given() {
     let secret = format!("TOKEN={}\n", "s3cr3t".repeat(4));
     repo.stage(".claude-reviewer.toml", server.policy("openai")).stage("docs/design.md", "# Design\n").commit("first");
     repo.write(".git/info/exclude", "*.md\n.env\n").write(".env", &secret).write("large.md", vec![b'x'; 1 << 20]);
-    // 1 GiB that takes no room.
+    // 1 GiB that takes no space.
     std::fs::File::create(repo.path().join("huge.md")).unwrap().set_len(1 << 30).unwrap();
     crate::support::mkfifo(repo.path().join("pipe.md"));
     repo.write("src/a.rs", "fn a() {}\n");
@@ -211,7 +210,7 @@ fn mcp_09_a_document_that_is_refused_is_named_and_the_others_are_given() {
         assert!(most < 256 << 20, "{} MiB: it was read", most >> 20);
     }
     assert!(!server.saw(canary) && !server.saw("s3cr3t") && !told.to_string().contains("s3cr3t"));
-    // A link is what it leads to.
+    // A link is judged by its target.
     std::os::unix::fs::symlink(repo.path().join(".env"), repo.path().join("docs/plain.txt")).unwrap();
     let told = client.content("request_review", json!({"summary": "x", "relevant_docs": ["docs/plain.txt"]}));
     assert_eq!(told["refused_docs"][0]["path"], "docs/plain.txt");
@@ -311,7 +310,7 @@ fn sec_08_what_is_kept_of_an_agent_s_words_holds_no_secret() {
     assert!(seen > 6, "{seen} files");
 }
 
-/// Looks at what an error tells an agent to do: it names tools, and no command or flag of this program.
+/// Checks that the hints of an error for an agent name tools, and no command or flag of this program.
 #[track_caller]
 fn told_to_call(result: &Value, what: &[&str]) {
     let hint = result["structuredContent"]["hint"].as_str().unwrap_or_else(|| panic!("no hint: {result:#}"));
@@ -334,7 +333,7 @@ fn an_agent_is_told_which_tool_to_call_and_never_which_command_to_run() {
     told_to_call(&client.refused("request_review", follow(&json!("2026-01-31-001"))), &["get_review_history"]);
     repo.write("src/a.py", line_with_key());
     let id = client.content("request_review", json!({"summary": "x"}))["review_id"].clone();
-    // One that is none of those that are stored.
+    // An ID that is not stored.
     told_to_call(
         &client.refused("get_review_history", json!({"review_id": "2026-01-31-001"})),
         &["get_review_history"],
@@ -342,29 +341,29 @@ fn an_agent_is_told_which_tool_to_call_and_never_which_command_to_run() {
     told_to_call(&client.refused("request_review", follow(&json!("2026-01-31-001"))), &["get_review_history"]);
     let close = |status: &str| json!({"review_id": id, "final_status": status});
     told_to_call(&client.refused("mark_review_complete", close("approved")), &["request_review"]);
-    // Its rounds are used up.
+    // The limit of rounds is reached.
     let used = client.refused("request_review", follow(&id));
     assert!(text(&used).contains("all of its 1 rounds"), "{}", text(&used));
     told_to_call(&used, &["mark_review_complete", "user"]);
-    // It is closed.
+    // The review is closed.
     client.content("mark_review_complete", close("abandoned"));
     told_to_call(&client.refused("request_review", follow(&id)), &["request_review", "without previous_review_id"]);
     told_to_call(&client.refused("request_review", json!({"summary": "x", "response": "F1"})), &["previous_review_id"]);
-    // It was edited.
+    // The review was edited.
     let other = client.content("request_review", json!({"summary": "x"}))["review_id"].as_str().unwrap().to_owned();
     let file = repo.path().join(".reviews/sessions").join(&other).join("changes.diff");
     std::fs::write(&file, [std::fs::read(&file).unwrap(), b" \n".to_vec()].concat()).unwrap();
     told_to_call(&client.refused("request_review", follow(&json!(other))), &["user"]);
-    // A glob that is to be kept and holds a secret; a branch without another to compare with.
+    // A glob that contains a secret, and would be stored; a branch without a base to compare with.
     let secret = line_with_key().trim_end().rsplit(' ').next().unwrap().trim_matches(['"', '\'']).to_owned();
     let narrow = json!({"summary": "x", "source": {"kind": "changes", "files": [secret]}});
     told_to_call(&client.refused("request_review", narrow), &["review_commit"]);
     repo.git(&["branch", "-m", "topic"]);
     told_to_call(&client.refused("review_branch", json!({})), &["base_branch"]);
-    // A policy with mistakes.
+    // A policy with errors.
     repo.stage(".claude-reviewer.toml", "version = 1\nfoo = 1\nbar = 2\nbaz = 3\n").commit("second");
     told_to_call(&client.refused("review_staged", json!({})), &["ask the user"]);
-    // No commit yet.
+    // Without any commit.
     let empty = Repo::new();
     let mut client = Client::ready(&empty, &[]);
     told_to_call(&client.refused("review_commit", json!({"commit_sha": "HEAD"})), &["review_staged"]);
@@ -384,7 +383,7 @@ fn resources_that_cannot_be_listed_are_an_error_and_the_server_goes_on() {
     assert_eq!(read["error"]["code"], -32603, "{read}");
     repo.stage(".claude-reviewer.toml", "version = 1\n").commit("third");
     assert_eq!(client.request("resources/list", json!({}))["result"]["resources"], json!([]));
-    // A store that cannot be looked into.
+    // An unreadable store.
     repo.write("src/a.py", "x = 1\n");
     client.content("request_review", json!({"summary": "x"}));
     assert_eq!(client.request("resources/list", json!({}))["result"]["resources"].as_array().unwrap().len(), 2);
@@ -424,7 +423,7 @@ fn mcp_10_what_is_open_is_not_approved_over_mcp_and_force_is_recorded_with_its_a
     repo.write("src/a.py", format!("x = 1\n{}", line_with_key()));
     let open = client.content("request_review", json!({"summary": "y"}));
     assert_eq!((&incomplete["verdict"], &open["verdict"]), (&json!("incomplete"), &json!("block")));
-    // That something is missing, too, hides no block.
+    // A failed part does not hide a blocking finding.
     assert_eq!((&incomplete["status"], &open["status"]), (&json!("incomplete"), &json!("needs_changes")));
     assert_eq!((&open["outcome"], &open["retryable"]), (&json!("incomplete"), &json!(true)));
     let code = json!({"code": line_with_key(), "language": "python"});

@@ -1,4 +1,4 @@
-//! What answers hold besides the hoped-for text: other ends, other shapes, counts, lists of models.
+//! Tests of unusual answers: stop reasons, formats, counts, lists of models.
 
 use super::{KINDS, NONCE, Question, each_kind, question};
 use crate::loopback::{Reply, Says, Server};
@@ -10,7 +10,7 @@ fn answered(kind: BackendKind, body: &Value) -> Question {
     let body = body.clone();
     let server = Server::start(move |_| Reply::json(200, &body));
     let question = question(kind, &server.url());
-    // The server lives as long as the test program: a question outlives this function.
+    // The server lives as long as the test program, because a question outlives this function.
     std::mem::forget(server);
     question
 }
@@ -166,7 +166,7 @@ fn a_repair_shows_the_reply_and_what_is_wrong_with_it() {
     }
 }
 
-/// A server that lists these models, and answers.
+/// Starts a server that lists these models, and answers.
 fn with_models(models: &'static [&'static str]) -> Server {
     Server::start(move |r| {
         if r.method == "POST" {

@@ -1,16 +1,16 @@
-//! Two backends in one review. If one is slow or limits its rate, the other one does not wait for it.
+//! Tests of two backends in one review. If one is slow or limits its rate, the other one does not wait for it.
 
 use crate::loopback::{Reply, Request, Server, Step};
 use crate::support::Repo;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Files of the change, each a part of its own.
+/// Files of the change, each a separate part.
 const FILES: usize = 6;
-/// How long the slower backend takes, or wants to be left alone. Far more than the other one takes for everything.
+/// Delay of the slower backend, or the pause that it asks for. Far more than the other one takes for everything.
 const PAUSE: Duration = Duration::from_secs(6);
 
-/// Reviews a change of some parts with two servers; returns the report and when it was there.
+/// Reviews a change of several parts with two servers; returns the report and the time of its end.
 fn reviewed(one: &Server, other: &Server, code: i32) -> (Value, Instant) {
     let repo = Repo::new();
     let policy = format!(

@@ -1,4 +1,4 @@
-//! Servers that are away, slow, broken or busy.
+//! Tests of servers that are unreachable, slow, broken or busy.
 
 use super::{Question, block_on, canary, each_kind, question};
 use crate::loopback::{Reply, Server, Step, chunk, closed_port, event, events, head};
@@ -244,7 +244,7 @@ fn net_08_an_answer_that_lacks_its_end_is_no_answer() {
     }
 }
 
-/// Asks with a short deadline; it must be kept, and be told as what it is.
+/// Asks with a short deadline, which must be met and reported as such.
 #[track_caller]
 fn is_late(kind: BackendKind, reply: Reply) -> Failure {
     let (server, question) = scripted(kind, vec![reply]);
@@ -357,7 +357,7 @@ fn net_14_an_overload_inside_of_a_stream_is_tried_again() {
     assert_eq!(server.requests().len(), 2);
     let (_server, question) = scripted(Anthropic, vec![Reply::events(&cut)]);
     assert!(question.fails(Cause::Unreachable).message.starts_with("529"), "as if it had the status");
-    // OpenRouter puts the error of a provider behind it into an answer with 200.
+    // OpenRouter reports an error of the provider behind it in an answer with status 200.
     let inside = json!({ "error": { "code": 502, "message": "provider is down" }, "choices": [] });
     let (server, question) = scripted(OpenAi, vec![Reply::json(200, &inside), good_reply(OpenAi)]);
     question.ask().unwrap();
@@ -394,7 +394,7 @@ fn a_run_that_is_stopped_does_not_wait() {
     }
 }
 
-/// Packs bytes as RFC 1952 has it.
+/// Compresses bytes in the format of RFC 1952.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![0; bytes.len() / 100 + 1024];
     let config = zlib_rs::DeflateConfig { window_bits: 31, ..zlib_rs::DeflateConfig::default() };

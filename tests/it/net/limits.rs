@@ -1,4 +1,4 @@
-//! Limits and settings of one backend: length of an answer, effort, time, pauses.
+//! Tests of limits and settings of one backend: length of an answer, effort, time, pauses.
 
 use super::question;
 use crate::loopback::{Reply, Says, Server};
@@ -37,7 +37,7 @@ fn every_server_gets_a_limit_for_the_answer() {
 #[test]
 fn a_request_and_its_answer_fit_in_the_context() {
     for (kind, configured, context) in [
-        // A compatible server of this machine.
+        // A compatible server on this machine.
         (BackendKind::OpenAi, None, 8_000),
         (BackendKind::OpenAi, Some(6_000), 6_000),
         (BackendKind::OpenAi, Some(12_000), 12_000),
@@ -103,6 +103,6 @@ fn net_05_the_first_pause_before_a_retry_is_the_configured_one() {
         assert_eq!(server.requests().len(), 9);
         started.elapsed()
     };
-    // Pauses of up to 0.5, 1, 2, 4, 8, 16 and 20 seconds without the setting: none of them here.
+    // Without the setting, the pauses would be up to 0.5, 1, 2, 4, 8, 16 and 20 seconds.
     assert!(time(0) < Duration::from_secs(8));
 }

@@ -1,4 +1,4 @@
-//! The whole program against a model server: findings block, faults never help, keys stay where they belong.
+//! Tests of the whole program with a model server: findings block, faults never pass a change, keys stay secret.
 
 use super::{KINDS, canary};
 use crate::certificate::Certificate;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const LINE: &str = "let ratio = total / count;";
 
-/// A repository with a line that a model can find something in, and nothing for the rules.
+/// Creates a repository with a line for a finding of a model, and none for the rules.
 fn repo(policy: &str) -> Repo {
     let repo = Repo::new();
     repo.stage("README.md", "# A project\n");
@@ -25,7 +25,7 @@ fn bug() -> Value {
     finding("src/ratio.rs", 2, LINE)
 }
 
-/// Reviews what is staged with a server of a kind.
+/// Reviews the staged change with a server of a kind.
 fn review(kind: BackendKind, server: &Server, code: i32) -> Value {
     repo(&server.policy(kind.name())).review_json(&["staged"], code)
 }
@@ -64,10 +64,10 @@ fn a_change_that_nobody_objects_to_passes() {
     }
 }
 
-/// How a server fails.
+/// A fault of a server.
 type Fault = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
 
-/// Every way in which a server fails, for a kind; `None`: nobody listens.
+/// Returns every fault of a server, for a kind; `None` for a port without a server.
 fn faults(kind: BackendKind) -> Vec<(&'static str, Option<Fault>)> {
     let fault = |f: fn(&Request) -> Reply| -> Option<Fault> { Some(Box::new(f)) };
     let mut all = vec![
@@ -154,7 +154,7 @@ fn no_fault_makes_the_exit_code_smaller_than_the_rules_alone_would() {
                 "{kind} {name}"
             );
             assert_ne!(report["coverage"]["failed"], json!([]), "{kind} {name}");
-            // What the rules find stands, and is shown.
+            // Findings of the rules are kept and reported.
             repo.stage("config.ini", line_with_key());
             let run = repo.review(&["staged"], 1);
             assert!(run.stdout.contains("config.ini"), "{kind} {name}: {}", run.stdout);
@@ -237,7 +237,7 @@ fn sec_09_offline_opens_no_connection() {
     assert_eq!(server.connections(), 0);
 }
 
-/// Writes a policy into the user's configuration, where endpoints and keys are believed.
+/// Writes a policy to the user's configuration, where endpoints and keys are trusted.
 fn as_operator(repo: &Repo, policy: &str) {
     let folder = repo.home().join(".config/claude-reviewer");
     std::fs::create_dir_all(&folder).unwrap();
@@ -354,7 +354,7 @@ fn net_11_a_body_without_an_end_takes_bounded_memory() {
             .then(Step::Repeat(vec![b' '; 1 << 20], 10 << 10, Duration::ZERO))
     });
     let repo = repo(&server.policy("openai"));
-    // 800 MB of addresses: more than the program reserves, and much less than is sent.
+    // 800 MB of address space: more than the program reserves, and much less than the server sends.
     let script = "ulimit -v 800000 && exec \"$0\" review staged";
     let output = std::process::Command::new("sh")
         .args(["-c", script, crate::support::binary()])

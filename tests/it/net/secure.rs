@@ -1,4 +1,4 @@
-//! TLS, proxies and keys: where a request goes, and who can read what it carries.
+//! Tests of TLS, proxies and keys: the destination of a request, and who can read its content.
 
 use super::{KINDS, canary, question};
 use crate::certificate::Certificate;
@@ -62,7 +62,7 @@ fn net_18_a_socks_proxy_resolves_the_name_itself() {
     let proxy = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut bytes = [0; 512];
-        // RFC 1928: no credentials; then the request is answered with "refused".
+        // RFC 1928: no authentication; then the request is rejected.
         let _ = stream.read(&mut bytes).unwrap();
         stream.write_all(&[5, 0]).unwrap();
         let n = stream.read(&mut bytes).unwrap();
@@ -147,7 +147,7 @@ fn sec_03_a_key_that_a_server_repeats_is_taken_out_before_its_words_are_cut() {
             assert!(failure.message.starts_with("401 Unauthorized"), "{}", failure.message);
         }
     }
-    // In every other place that a server can choose.
+    // In every other position that a server can choose.
     let says = json!({ "choices": [{ "message": { "content": "{}" }, "finish_reason": canary() }], "model": canary() });
     let server = Server::start(move |_| Reply::json(200, &says));
     question(OpenAi, &server.url()).env("OPENAI_API_KEY", &canary()).fails(Cause::Malformed);

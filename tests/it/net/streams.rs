@@ -1,4 +1,4 @@
-//! Streamed answers of every dialect, and the APIs that OpenAI's models have besides Chat Completions.
+//! Tests of streamed answers of every dialect, and of the APIs of OpenAI's models other than Chat Completions.
 
 use super::{Question, block_on, canary, question};
 use crate::loopback::responses_events;
@@ -8,7 +8,7 @@ use claude_reviewer::policy::BackendKind::{self, Anthropic, Google, OpenAi};
 use claude_reviewer::policy::{Api, KeyHeader};
 use serde_json::{Value, json};
 
-/// The dialects, with the backend that speaks each.
+/// The dialects, with a backend for each.
 const DIALECTS: [(Dialect, BackendKind, Option<Api>); 4] = [
     (Dialect::Anthropic, Anthropic, None),
     (Dialect::OpenAi, OpenAi, None),
@@ -16,7 +16,7 @@ const DIALECTS: [(Dialect, BackendKind, Option<Api>); 4] = [
     (Dialect::Google, Google, None),
 ];
 
-/// The events of an answer `{}`.
+/// Returns the events of an answer `{}`.
 fn all_events(request: &Request) -> Vec<Value> {
     let body = request.body_of(&Says { text: "{}".into(), tokens: (900, 300, 70), ..Says::default() });
     match request.dialect() {
@@ -31,7 +31,7 @@ fn asked_by(kind: BackendKind, api: Option<Api>, server: &Server) -> Question {
     question(kind, &server.url()).with(|b| b.api = api)
 }
 
-/// Answers Chat Completions with a stream of these events.
+/// Starts a server that answers Chat Completions with a stream of these events.
 fn chat(events: &[Value]) -> Server {
     let events = events.to_vec();
     Server::start(move |_| Reply::events(&events))
@@ -74,7 +74,7 @@ fn net_07_a_stream_of_any_dialect_that_breaks_is_no_answer() {
 
 #[test]
 fn net_07_a_stream_that_ends_early_is_no_answer() {
-    // What follows the reason why an answer stopped is its cost.
+    // The usage follows the stop reason.
     let needed = |dialect| if dialect == Dialect::OpenAi { 2 } else { 1 };
     for (dialect, kind, api) in DIALECTS {
         let server = Server::start(move |r| {
@@ -114,7 +114,7 @@ fn an_error_within_a_stream_is_tried_again_in_every_dialect() {
 #[test]
 fn net_20_compatible_servers_stream_in_their_own_ways() {
     let done = json!("[DONE]");
-    // Without an end mark; with the cost in the last choice; with the cost so far in every event.
+    // Without an end mark; with the usage in the last choice; with the usage so far in every event.
     assert_eq!(ask_chat(&[delta(&json!({ "content": "{}" })), ended("stop")]).text, "{}");
     assert_eq!(ask_chat(&[delta(&json!({ "content": "{}" })), done.clone()]).text, "{}");
     let mut last = ended("stop");
@@ -125,7 +125,7 @@ fn net_20_compatible_servers_stream_in_their_own_ways() {
     first["usage"] = json!({ "prompt_tokens": 900, "completion_tokens": 1 });
     let answer = ask_chat(&[first, delta(&json!({ "content": "}" })), last, done.clone()]);
     assert_eq!((answer.text.as_str(), answer.usage.output_tokens), ("{}", 7));
-    // Content in parts; a field that is thought, not said; an empty refusal.
+    // Content in parts; a field with reasoning, not output; an empty refusal.
     let parts = json!({ "content": [{ "type": "text", "text": "{}" }], "reasoning_content": "hm", "refusal": null });
     assert_eq!(ask_chat(&[delta(&parts), ended("stop"), done.clone()]).text, "{}");
     let refused =
@@ -179,7 +179,7 @@ fn tool_calls_of_a_stream_are_put_together_however_they_are_numbered() {
             rest(0, "th\":\"x\"}"),
             call(json!(1), json!("b"), "search", "{}"),
         ],
-        // One number for all, and none; from 1 on.
+        // The same index for all calls, and no index; indexes from 1.
         vec![call(json!(0), json!("a"), "outline", "{\"path\":\"x\"}"), call(json!(0), json!("b"), "search", "{}")],
         vec![call(null(), json!("a"), "outline", "{\"path\":\"x\"}"), call(null(), json!("b"), "search", "{}")],
         vec![

@@ -1,4 +1,4 @@
-//! Depth thorough over HTTP: the same tools, limits and log in every dialect.
+//! Tests of depth thorough over HTTP: the same tools, limits and log in every dialect.
 
 use super::{KINDS, NONCE, block_on, question};
 use crate::loopback::{Dialect, Reply, Request, Says, Server};
@@ -11,7 +11,7 @@ use claude_reviewer::policy::{Api, BackendKind, RulesPolicy};
 use claude_reviewer::rules::RuleSet;
 use serde_json::{Value, json};
 
-/// Asks a server that looks around in a small repository.
+/// Asks a server that uses tools in a small repository.
 pub(super) fn look_around(kind: BackendKind, api: Option<Api>, server: &Server) -> Result<Answer, Failure> {
     let repo = Repo::new();
     repo.stage("src/a.rs", "fn helper() {}\nfn main() { helper(); }\n");
@@ -26,7 +26,7 @@ pub(super) fn look_around(kind: BackendKind, api: Option<Api>, server: &Server) 
     block_on(async { question.backend()?.ask(&ask, Some(&tree)).await })
 }
 
-/// The names of the tools that a request offers.
+/// Returns the names of the tools in a request.
 fn offered(request: &Request) -> Vec<String> {
     let body = request.json();
     let list = match request.dialect() {
@@ -77,7 +77,7 @@ fn every_dialect_looks_around_with_the_same_tools_and_the_same_log() {
         assert!(second.contains("fn helper() {}") && second.contains("helper(); }"), "{second}");
         assert!(!server.saw("canary-in-a-file"));
         assert_eq!(server.connections(), 1);
-        // What the model said comes back as it was, with what its provider put in for itself.
+        // The model's message is sent back unmodified, including the provider's own fields.
         let body = asked[1].json();
         match kind {
             BackendKind::Anthropic => {
@@ -117,7 +117,7 @@ fn a_model_that_never_stops_calling_is_made_to_answer() {
         let failure = look_around(kind, None, &stubborn).unwrap_err();
         assert_eq!(failure.cause, Cause::Malformed, "{}", failure.message);
         assert_eq!(failure.usage.requests, answer.usage.requests);
-        // Many calls at once end it too.
+        // Many calls at once reach the limit too.
         let flood = Server::start(move |r| match may_call(r) {
             true => r.calls(&vec![("list_files", json!({ "glob": "" })); 500]),
             false => r.text("{}"),

@@ -1,9 +1,10 @@
-//! Names that an import renames, functions of scripts that a script reads, and files that a clone does not have.
+//! Tests of names that an import renames, functions of scripts that a script reads, and files that are missing from a
+//! clone.
 
 use super::{Project, filler};
 use crate::support::reviewer;
 
-/// A file with a definition, and one that knows it by another name: path, import, the function before and after, its path.
+/// A file with a definition, and one that renames it: path, import, the function before and after, its path.
 struct Renamed {
     library: (&'static str, &'static str),
     path: &'static str,
@@ -174,7 +175,7 @@ fn functions_of_a_script_that_a_script_reads_are_shown() {
         let prompt = project.prompt();
         assert!(prompt.contains(": use of log_step in main\n"), "{prompt}");
     }
-    // Without a script that it reads, each command is likely a program.
+    // Without a script that it reads, each command is probably a program.
     let project = Project::new();
     project
         .repo
@@ -216,7 +217,7 @@ fn files_that_a_partial_clone_does_not_have_are_named() {
     let report = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(report.contains("12 files were not searched for definitions and uses: web/view00.py, "), "{report}");
     assert!(report.contains("missing from this partial clone"), "{report}");
-    // With all files, nothing is said.
+    // With all files, there is no note.
     project.repo.stage("src/a.py", text("total + 1"));
     let prompt = project.prompt();
     assert!(prompt.contains("use of charge in show_3") && !prompt.contains("could not be read"), "{prompt}");
@@ -278,7 +279,7 @@ fn a_name_of_the_standard_library_is_not_one_of_the_repository() {
             let prompt = project.prompt();
             let shown = prompt.contains(&format!("{definition}:1-"));
             assert_eq!(shown, is_shown, "{import}: {prompt}");
-            // The same the other way round: a change of the definition shows its uses.
+            // In the other direction: a change of the definition shows its uses.
             project.repo.commit("two");
             project.repo.stage(&definition, library.replace("up", "down"));
             let prompt = project.prompt();
@@ -336,7 +337,7 @@ fn a_name_of_a_package_of_another_project_is_not_one_of_the_repository() {
             let prompt = project.prompt();
             let shown = prompt.contains(&format!("{definition}:"));
             assert_eq!(shown, is_shown, "{import}: {prompt}");
-            // The same the other way round: a change of the definition shows its uses.
+            // In the other direction: a change of the definition shows its uses.
             project.repo.commit("two");
             project.repo.stage(&definition, library.replace("up", "down"));
             let prompt = project.prompt();
@@ -345,15 +346,16 @@ fn a_name_of_a_package_of_another_project_is_not_one_of_the_repository() {
     }
 }
 
-/// A file that uses names of another project with a module or type before them, in a repository that defines the same names.
+/// A file that uses names of another project with a module or type before them, in a repository that defines the same
+/// names.
 struct Qualified {
     path: &'static str,
     manifest: (&'static str, &'static str),
     head: &'static str,
-    /// The statement that is added to the function.
+    /// The statement that the change adds to the function.
     call: &'static str,
     function: (&'static str, &'static str),
-    /// Defines the names.
+    /// The file that defines the names.
     own: (&'static str, &'static str),
 }
 
@@ -445,7 +447,7 @@ fn a_name_with_a_module_of_another_project_before_it_is_not_one_of_the_repositor
         project.repo.stage(case.path, case.text(case.call));
         let prompt = project.prompt();
         assert!(!prompt.contains(case.own.0), "{}: {prompt}", case.path);
-        // The same names without a module are those of the repository.
+        // Without a module, the same names are those of the repository.
         let bare = |call: &str| {
             ["requests.", "np.", "axios.", "fs.", "ky.", "http.", "m.", "ureq::", "cmp::", "Client.", "Maths."]
                 .iter()

@@ -1,13 +1,13 @@
-//! What "fixed" takes: that the text of a finding is nowhere in the state under review.
+//! Tests of the condition for "fixed": the text of a finding is nowhere in the reviewed state.
 
 use super::*;
 
-/// A function that is wrong in its third line.
+/// A function with a defect in its third line.
 const FUNCTION: &str = "fn mean(count: u32) -> u32 {\n    let sum = add(count);\n    total = count / (count - count);\n    \
                         report(total);\n    sum + total\n}\n";
 const WRONG: &str = "    total = count / (count - count);";
 
-/// A repository with a file of steps that the first commit has.
+/// Creates a repository with a file of steps in the first commit.
 fn with_steps(policy: &str) -> Repo {
     let repo = repo(policy, "");
     repo.stage("src/a.rs", body(30, &[]));
@@ -15,12 +15,12 @@ fn with_steps(policy: &str) -> Repo {
     repo
 }
 
-/// The steps with the function behind one of them.
+/// Returns the steps with the function after one of them.
 fn steps(after: u32, function: &str) -> String {
     body(30, &[(after, function.trim_end_matches('\n'))])
 }
 
-/// What is told of the one finding after the second round; its place then.
+/// Returns the state of the single finding after the second round, with its position.
 fn place(stored: &Value) -> (Vec<String>, String, u64) {
     let f = &stored["report"]["findings"][0];
     (told(stored), f["file"].as_str().unwrap_or("-").to_owned(), f["line"].as_u64().unwrap_or(0))
@@ -91,7 +91,7 @@ fn a_model_that_falls_silent_about_the_same_text_mends_nothing() {
         let expected = (vec![format!("{state} F1 F1")], (*file).to_owned(), *line);
         assert_eq!(place(&second), expected, "{way}: {:#}", second["since"]);
         approve(&repo, 2);
-        // Mended where it is now.
+        // Fixed at its new position.
         let text = std::fs::read_to_string(repo.path().join(file)).unwrap();
         repo.write(file, text.replace("(count - count)", "sum"));
         assert_eq!(told(&round(&repo, 3, &[], 0)), ["fixed F1 -"], "{way}");
@@ -126,7 +126,7 @@ fn other_code_around_the_same_text_is_an_answer() {
     }
 }
 
-/// A line that a rule for Python flags, and no rule for a text.
+/// A line that a rule for Python reports, and no rule for text files.
 const EVAL: &str = "def run(request):\n    return eval(request.args['code'])\n";
 
 #[test]
@@ -139,7 +139,7 @@ fn another_name_that_no_rule_looks_at_mends_nothing() {
         std::fs::rename(repo.path().join("run.py"), repo.path().join(new)).unwrap();
         assert_eq!(told(&round(&repo, 2, &[], 0)), ["unchecked F1 -"], "{new}");
         approve(&repo, 2);
-        // Nor does a part of it that went to such a file.
+        // Moving a part of it to such a file does not fix it either.
         repo.write("run.py", "import run_now\n");
         assert_eq!(told(&round(&repo, 3, &[], 0)), ["unchecked F1 -"], "{new}");
         repo.write(new, EVAL.replace("eval", "int"));
@@ -166,14 +166,14 @@ fn what_git_was_told_not_to_look_at_is_not_mended() {
         says.lock().unwrap().clear();
         repo.git(git);
         repo.write(".git/info/exclude", format!(".claude-reviewer.toml\n{excluded}\n"));
-        // In this round, and in the one after it.
+        // In this round, and in the next one.
         for number in [2, 3] {
             let stored = round(&repo, number, &[], 1);
             let expected = (vec!["still_there F1 F1".to_owned()], file.to_owned(), 13);
             assert_eq!(place(&stored), expected, "{way}: {stored:#}");
             approve(&repo, 2);
         }
-        // Mended behind git's back is mended.
+        // A fix that git does not notice is a fix all the same.
         repo.write(file, steps(10, &FUNCTION.replace("(count - count)", "sum")));
         assert_eq!(told(&round(&repo, 4, &[], 0)), ["fixed F1 -"], "{way}");
     }
@@ -206,7 +206,8 @@ fn what_a_rule_found_is_not_mended_by_telling_git_not_to_look() {
         assert_eq!(told(&round(&repo, 2, &[], 0)), ["unchecked F1 -"], "{way}");
         approve(&repo, 2);
     }
-    // A secret in a file that everybody can see is ignored is where it belongs; on one machine alone it is not.
+    // A secret in a file that a shared `.gitignore` excludes is in the right place; with a local exclusion it is
+    // unchecked.
     for (file, states) in [(".gitignore", ["fixed F1 -"]), (".git/info/exclude", ["unchecked F1 -"])] {
         let repo = plain();
         repo.write("config.py", format!("a = 1\n{}", crate::support::line_with_key()));
@@ -237,7 +238,7 @@ fn what_lies_outside_of_what_was_asked_for_is_not_mended() {
         repo.write("src/b.py", "b = 2\n");
         repo.write("docs/run.py", EVAL);
     };
-    // Wider than the session, then its own again.
+    // Wider than the session, then its own scope again.
     let repo = plain();
     put(&repo);
     assert_eq!(round(&repo, 1, &["--files", "src/**"], 0)["verdict"], "pass");
@@ -247,7 +248,7 @@ fn what_lies_outside_of_what_was_asked_for_is_not_mended() {
         approve(&repo, 2);
     }
     assert_eq!(told(&round(&repo, 5, &["--files", "**"], 1)), ["still_there F1 F1"]);
-    // Narrower, by the name that the file no longer has, or where its text no longer is.
+    // Narrower, by the old name of the file, or where its text is gone.
     let ways: [&dyn Fn(&Repo); 2] =
         [&|r| std::fs::rename(r.path().join("docs/run.py"), r.path().join("docs/later.py")).unwrap(), &|r| {
             r.write("docs/run.py", "import later\n");
@@ -260,7 +261,7 @@ fn what_lies_outside_of_what_was_asked_for_is_not_mended() {
         way(&repo);
         assert_eq!(told(&round(&repo, 2, &["--files", "docs/run.py"], 0)), ["unchecked F1 -"]);
         approve(&repo, 2);
-        // What is mended in what was asked for is fixed.
+        // A finding that is gone from the requested scope is fixed.
         std::fs::remove_file(repo.path().join("docs/later.py")).unwrap();
         repo.write("docs/run.py", "import later\n");
         assert_eq!(told(&round(&repo, 3, &["--files", "docs/run.py"], 0)), ["fixed F1 -"]);
@@ -336,7 +337,7 @@ fn a_staged_change_that_stayed_on_its_branch_is_not_followed_on_another_one() {
     repo.git(&["checkout", "-q", "-b", "topic"]);
     repo.stage("load.py", "import yaml\nconfig = yaml.unsafe_load(text)\n");
     repo.reviewer(&["review", "staged"]).run(1);
-    // Git takes a staged change along.
+    // Git keeps a staged change.
     repo.git(&["checkout", "-q", "-b", "next"]);
     let taken = repo.reviewer(&["review", "--follow-up", "latest"]).run(1).stderr;
     assert!(taken.contains("1 still present"), "{taken}");
@@ -390,7 +391,7 @@ fn a_change_that_was_stashed_is_not_fixed_on_its_branch_or_on_another_one() {
         repo.git(&["stash", "pop", "-q", "--index", "stash@{1}"]);
         let again = repo.reviewer(&["review", "--follow-up", "latest"]).run(1).stderr;
         assert!(again.contains("1 still present"), "{again}");
-        // A fix of the file is one, whatever a stash has.
+        // A fix of the file counts, independent of a stash.
         repo.git(&["stash", "-q", "--include-untracked"]);
         repo.stage("load.py", BAD.replace("unsafe_load", "safe_load"));
         let fixed = repo.reviewer(&["review", "--follow-up", "latest"]).run(0).stderr;
@@ -410,7 +411,7 @@ fn a_change_that_another_one_replaced_is_not_fixed_and_not_approved() {
     repo.stage("load.py", "import yaml\n").commit("first");
     repo.stage("load.py", BAD);
     repo.reviewer(&["review", "staged"]).run(1);
-    // It was moved to a patch file, to another worktree, or was taken back.
+    // The change was moved to a patch file or to another worktree, or reverted.
     repo.git(&["reset", "-q", "--hard"]);
     repo.stage("z.py", "z = 1\n");
     let run = repo.reviewer(&["review", "--follow-up", "latest"]).run(0);
@@ -420,7 +421,7 @@ fn a_change_that_another_one_replaced_is_not_fixed_and_not_approved() {
     assert!(other.contains("no file and no line of the change that was reviewed before is in this one"), "{other}");
     let refused = repo.reviewer(&["complete", "latest", "--status", "approved"]).run(2).stderr;
     assert!(refused.contains("its last round reviewed another change"), "{refused}");
-    // It came back, and is fixed now.
+    // It was restored, and is fixed now.
     repo.stage("load.py", BAD);
     let again = repo.reviewer(&["review", "--follow-up", "latest"]).run(1).stderr;
     assert!(!again.contains("1 fixed"), "{again}");

@@ -1,16 +1,16 @@
-//! STO-06: files that are not what was written.
+//! STO-06: damaged files.
 
 use super::kit::{Yard, change, closing, create, day, full_session, id, review};
 use claude_reviewer::error::Kind;
 use claude_reviewer::wire::stored::{History, Status};
 
-/// What somebody does to a session's folder.
+/// A modification of a session's folder.
 type Harm = fn(&std::path::Path);
 
 const FILES: [&str; 5] =
     ["request.json", "round-1/review.json", "round-1/response.json", "round-2/seal.json", "complete.json"];
 
-/// A store with a session whose file has this content, and an older one that is fine.
+/// Creates a store with a session whose file has this content, and an older valid one.
 fn with(file: &str, content: &[u8]) -> Yard {
     let yard = Yard::new();
     create(&yard.store(), day(10), 0).unwrap();
@@ -43,7 +43,7 @@ fn sto_06_a_damaged_session_is_told_and_put_aside_and_the_others_are_listed() {
             assert!(error.causes.join(" ").contains(file), "{what}: {error:?}");
             assert!(error.hints.join(" ").contains(".reviews/.corrupt/2026-01-31-001"), "{file} {what}: {error:?}");
             assert_eq!(std::fs::read(yard.path(".corrupt/2026-01-31-001").join(file)).unwrap(), content);
-            // Asked again, it says where it went.
+            // A second call reports where the session was moved.
             let error = yard.store().session(&id("2026-01-31-001")).unwrap_err();
             assert!(error.hints.join(" ").contains(".corrupt"), "{file} {what}: {error:?}");
             assert_eq!(listed(&yard.store().list(5).unwrap()), ["2026-01-10-001"], "{file} {what}");
@@ -116,7 +116,7 @@ fn sto_06_what_a_newer_program_wrote_is_refused_by_its_version_and_left_alone() 
         let path = yard.path("sessions/2026-01-31-001").join(file);
         assert_eq!(std::fs::read(path).unwrap(), content);
         assert!(!yard.path(".corrupt").exists());
-        // The listing reads no answers and only the last round.
+        // The listing reads no responses, and only the last round.
         let history = yard.store().list(5).unwrap();
         assert!(listed(&history).contains(&"2026-01-10-001"), "{file}");
         assert!(history.damaged.iter().all(|d| d.moved_to.is_none()), "{file}");
@@ -175,13 +175,13 @@ fn a_file_larger_than_any_that_is_written_is_not_read() {
     let yard = Yard::new();
     let session = full_session(&yard.store());
     let path = yard.path("sessions/2026-01-31-001/request.json");
-    // A hole: it takes no room.
+    // A sparse file takes no space.
     std::fs::File::options().write(true).open(&path).unwrap().set_len(10 << 30).unwrap();
     let error = yard.store().session(&session).unwrap_err();
     assert!(error.causes.join(" ").contains("larger than"), "{error:?}");
 }
 
-/// Numbers that look random and are the same every time (xorshift).
+/// Pseudo-random numbers, deterministic for a seed (xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -193,7 +193,7 @@ impl Dice {
     }
 }
 
-/// Changes a document in one of the ways in which documents go wrong.
+/// Damages a document in a typical way.
 fn mutate(text: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut out = text.to_vec();
     for _ in 0..=dice.below(3) {

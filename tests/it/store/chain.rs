@@ -1,4 +1,4 @@
-//! What the hash chain promises: an edit to a stored round is found, and named.
+//! Tests of the hash chain: an edit to a stored round is found, and the file is named.
 
 use super::kit::{Yard, append, closing, create, day, fix, fixed_session, id};
 use claude_reviewer::history::{Checked, Progress, SessionId};
@@ -6,14 +6,14 @@ use claude_reviewer::wire::fixing::{Fix, Fixes};
 use claude_reviewer::wire::stored::{Seal, Status};
 use std::collections::BTreeSet;
 
-/// What somebody does to a session's folder.
+/// A modification of a session's folder.
 type Harm = fn(&std::path::Path);
 
 fn check(yard: &Yard, session: &SessionId) -> Checked {
     yard.store().verify(Some(session), None).unwrap().remove(0)
 }
 
-/// A session of two rounds with an answer, fixes and closings, and its files.
+/// Creates a session of two rounds with a response, fixes and closings, and returns its files.
 fn session() -> (Yard, SessionId, Vec<String>) {
     let yard = Yard::new();
     let session = fixed_session(&yard.store());
@@ -43,8 +43,8 @@ fn a_flipped_bit_in_any_byte_of_any_file_is_found_and_its_file_is_named() {
             std::fs::write(&path, &flipped).unwrap();
             let checked = check(&yard, &session);
             let named = checked.edits.iter().any(|e| e.file == file);
-            // The version of a closing or of fixes is sealed by nothing: a greater one is a newer program's, and refused as
-            // that.
+            // The version of a closing or of fixes has no seal: a higher one counts as that of a newer program, and
+            // is rejected.
             let is_alone = ["complete.json", "fixes.json"].contains(&file.as_str());
             let newer = checked.newer.as_ref().is_some_and(|why| is_alone && why.starts_with(&file));
             let named = named || newer && text[at].is_ascii_digit() && flipped[at] > text[at];
@@ -140,7 +140,7 @@ fn a_noted_head_is_found_again_however_the_session_went_on() {
 fn a_session_that_was_written_anew_as_a_whole_lacks_the_noted_head() {
     let yard = Yard::new();
     let noted = create(&yard.store(), day(10), 1).unwrap().head;
-    // Another store with a review that passes: its seals are right in themselves.
+    // Another store with a passing review, whose seals are valid there.
     let other = Yard::new();
     create(&other.store(), day(10), 0).unwrap();
     std::fs::remove_dir_all(yard.path("sessions/2026-01-10-001")).unwrap();
@@ -176,7 +176,7 @@ fn the_head_can_be_computed_by_hand() {
     assert_eq!(saved.head, hex);
 }
 
-/// Replaces the fixes of a session by changed ones, and whatever seal they need is left as it is.
+/// Replaces the fixes of a session with changed ones, and leaves their seal unchanged.
 fn change_fixes(yard: &Yard, session: &SessionId, change: impl Fn(&mut Fixes)) {
     let path = yard.path(&format!("sessions/{session}/fixes.json"));
     let mut fixes: Fixes = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -256,7 +256,7 @@ fn fixes_that_were_removed_are_missed_by_what_follows_or_by_a_noted_head() {
     store.record_fix(&session, fix(1), Progress::Ended).unwrap();
     let noted = store.session(&session).unwrap().head;
     assert_eq!(check(&yard, &session).head, Some(noted.clone()));
-    // The newest session knows its own head; so does the next one that begins.
+    // The newest session has its own head; so does the next one.
     let saved = std::fs::read(yard.path(&format!("sessions/{session}/fixes.json"))).unwrap();
     std::fs::remove_file(yard.path(&format!("sessions/{session}/fixes.json"))).unwrap();
     let edits = store.verify(Some(&session), Some(&noted)).unwrap().remove(0).edits;
@@ -282,7 +282,7 @@ fn fixes_of_an_older_version_stay_readable_and_no_link_covers_them() {
     assert_eq!((stored.fixes.len(), &stored.head), (1, &head));
     let checked = check(&yard, &session);
     assert_eq!((checked.edits.len(), checked.unsealed), (0, vec!["fixes.json".to_owned()]));
-    // A newer fix beside it has a link.
+    // A newer fix has a link.
     let number = store.record_fix(&session, fix(2), Progress::Ended).unwrap().number;
     assert_eq!(number, 2);
     let checked = check(&yard, &session);

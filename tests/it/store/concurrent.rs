@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[test]
 fn sto_04_sixteen_processes_store_sixteen_sessions() {
     let yard = Yard::new();
-    // None of them finds a store: they make it together.
+    // None of them finds a store: they create it at the same time.
     let children: Vec<_> = (0..16).map(|_| child("create", yard.top(), &[])).collect();
     for child in children {
         let out = child.wait_with_output().unwrap();
@@ -26,7 +26,7 @@ fn sto_04_sixteen_processes_store_sixteen_sessions() {
     assert!(!yard.files().iter().any(|f| f.starts_with("tmp/")), "nothing is left behind");
 }
 
-/// Lets processes store a round at once; returns how many did, where each other one told of the conflict.
+/// Stores a round from several processes at once; returns how many succeeded, when all others reported the conflict.
 #[track_caller]
 fn at_once(yard: &Yard, processes: usize, vars: &[(&str, &str)]) -> usize {
     let children: Vec<_> = (0..processes).map(|_| child("append-at-once", yard.top(), vars)).collect();
@@ -37,7 +37,7 @@ fn at_once(yard: &Yard, processes: usize, vars: &[(&str, &str)]) -> usize {
     outs.iter().filter(|o| o.status.success()).count()
 }
 
-/// Expects a session of so many rounds, each but the last with an answer that names it, and nothing else.
+/// Expects a session with this number of rounds, each except the last with its response, and nothing else.
 #[track_caller]
 fn expect_rounds(yard: &Yard, count: usize) {
     let session = &whole(&yard.store())[0];
@@ -120,7 +120,7 @@ fn before(step: usize, f: impl Fn() + Send + Sync + 'static) -> (Options, Arc<At
     (Options { faults, ..Options::default() }, steps)
 }
 
-/// A store that removes no more than this many files and folders.
+/// Returns options for a store that removes at most this number of files and folders.
 fn tired(removals: usize) -> Options {
     let left = AtomicUsize::new(removals);
     let faults = Faults::new(move |step| {

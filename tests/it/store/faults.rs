@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Which operations fail.
+/// The operations that fail.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
-    /// The k-th alone.
+    /// Only the k-th.
     Once,
-    /// The k-th and everything that changes something after it.
+    /// The k-th and all later ones that change something.
     FromThenOn,
 }
 
@@ -23,7 +23,7 @@ fn changes(act: Act) -> bool {
     !matches!(act, Act::Open | Act::Look | Act::List | Act::Read | Act::Lock)
 }
 
-/// Makes operations fail, counted from 1; tells whether one did.
+/// Makes operations fail, counted from 1; the flag is set when one did.
 fn failing(k: usize, when: When, errno: Errno) -> (Options, Arc<AtomicBool>) {
     let (count, hit) = (AtomicUsize::new(0), Arc::new(AtomicBool::new(false)));
     let told = hit.clone();
@@ -44,7 +44,7 @@ fn all_fail(which: impl Fn(Act, &str) -> bool + Send + Sync + 'static, errno: Er
     Options { faults, patience: Duration::from_secs(1) }
 }
 
-/// How much is stored: sessions, rounds, answers, closings.
+/// Returns the number of stored sessions, rounds, responses, closings.
 fn extent(store: &Store) -> [usize; 4] {
     let sessions = whole(store);
     let rounds = || sessions.iter().flat_map(|s| &s.rounds);
@@ -56,7 +56,7 @@ fn extent(store: &Store) -> [usize; 4] {
     ]
 }
 
-/// Does something with every operation failing in turn: what it says is what is stored.
+/// Performs an action with each operation failing in turn: its result must match the stored state.
 fn fails_everywhere(act: impl Fn(&Store) -> Result<()>, expected: [usize; 4]) {
     for when in [When::Once, When::FromThenOn] {
         for k in 1.. {
@@ -68,7 +68,7 @@ fn fails_everywhere(act: impl Fn(&Store) -> Result<()>, expected: [usize; 4]) {
             let after = extent(&yard.store());
             match &done {
                 Ok(()) => assert_eq!(after, expected, "{k}"),
-                // Where nothing works any more, what was renamed last cannot be taken back.
+                // If all later operations fail, the last rename cannot be undone.
                 Err(_) if when == When::FromThenOn && after == expected => {}
                 Err(e) => assert_eq!(after, before, "{k}: {e:?}"),
             }
@@ -107,7 +107,7 @@ fn sto_01_whichever_step_fails_a_closing_is_told_as_it_is() {
         let (options, hit) = failing(k, When::Once, Errno::IO);
         let done = Store::open_with(&yard.place(), &options).and_then(|store| close(&store));
         let closings = extent(&yard.store())[3];
-        // A file that replaced another one stays, though the folder may not have reached the disk.
+        // A file that replaced another one stays, although the folder may not be on the disk yet.
         assert!(closings == 1 || done.is_err(), "{k}: {done:?}");
         close(&yard.store()).unwrap();
         assert_eq!(extent(&yard.store()), [1, 1, 0, 1], "{k}");
@@ -164,7 +164,7 @@ fn sto_03_a_store_that_may_not_be_written_can_be_read() {
         let store = Store::find_with(&yard.place(), &frozen).unwrap().unwrap();
         assert_eq!(extent(&store), [1, 2, 1, 1]);
         assert_eq!(store.change(&id, 1).unwrap(), b"+1\n");
-        // Where there is no store yet, none is made.
+        // Without an existing store, none is created.
         let empty = Yard::new();
         assert!(Store::open_with(&empty.place(), &frozen).is_err());
         assert_eq!(empty.files(), Vec::<String>::new());
@@ -220,7 +220,7 @@ fn sto_13_a_rename_across_file_systems_is_told_and_leaves_nothing() {
     assert_eq!(extent(&yard.store()), [1, 1, 0, 0]);
 }
 
-/// Makes the waiting for the disk fail, where a name ends like this.
+/// Makes fsync fail for names that contain this part.
 fn unsynced(part: &'static str) -> Options {
     let is = move |step: &str| step.rsplit('/').next().is_some_and(|name| name.starts_with(part));
     all_fail(move |act, step| act == Act::Sync && is(step), Errno::IO)

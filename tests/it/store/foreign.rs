@@ -1,11 +1,11 @@
-//! STO-08, STO-09: links, pipes and other people's files in place of the store or of parts of it.
+//! STO-08, STO-09: links, pipes and files of other users in place of the store or of its parts.
 
 use super::kit::{Yard, create, day, full_session, id};
 use claude_reviewer::history::Store;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::time::{Duration, Instant};
 
-/// Expects that neither writing nor reading goes through what stands at `.reviews`, and that it is told in time.
+/// Expects that neither a write nor a read follows the entry at `.reviews`, and that both report it in time.
 #[track_caller]
 fn refused(yard: &Yard, words: &str) {
     let started = Instant::now();
@@ -68,7 +68,7 @@ fn sto_08_a_session_that_is_a_link_is_refused_and_stays() {
     assert_eq!(history.damaged[0].moved_to, None);
     let checked = store.verify(Some(&real), None).unwrap();
     assert!(checked[0].edits[0].why.contains("symbolic link"), "{checked:?}");
-    // Its name is taken, and removing it removes the link alone.
+    // Its name is taken, and removing it removes only the link.
     assert_eq!(create(&store, day(31), 0).unwrap().id, id("2026-01-31-002"));
     store.prune(0, day(31)).unwrap();
     assert_eq!(other.files(), before);
@@ -91,7 +91,7 @@ fn sto_08_a_file_that_is_a_link_is_neither_read_nor_written_through() {
         } else {
             let error = store.session(&session).unwrap_err();
             assert!(error.causes.join(" ").contains("is a symbolic link"), "{name}: {error:?}");
-            // The listing reads the last round alone.
+            // The listing reads only the last round.
             let damaged = store.list(5).unwrap().damaged;
             assert_eq!(damaged.len(), usize::from(!name.starts_with("round-1")), "{name}");
             assert!(damaged.iter().all(|d| d.moved_to.is_none()));
@@ -153,7 +153,7 @@ fn sto_09_a_store_that_is_no_folder_is_refused_at_once() {
     let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
     refused(&yard, ".reviews is a socket");
 
-    // Nobody but root can make a device; a link to one is a link.
+    // Only root can create a device; a link to one is a link.
     std::fs::remove_file(&path).unwrap();
     let made = std::process::Command::new("mknod").arg(&path).args(["c", "1", "5"]).output();
     if made.is_ok_and(|made| made.status.success()) {

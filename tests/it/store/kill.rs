@@ -1,4 +1,4 @@
-//! STO-01, STO-10, STO-15: processes that end at any moment.
+//! STO-01, STO-10, STO-15: processes that are killed at any moment.
 
 use super::kit::{Yard, append, append_after, child, closing, create, day, full_session, id, place, whole};
 use claude_reviewer::error::Kind;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const KILL: i32 = 9;
-/// The exit code of a child whose round another one overtook.
+/// Exit code of a child whose round conflicts with another one.
 pub const CONFLICTS: i32 = 7;
 const CONFLICT: &str = "another round of 2026-01-10-001 was stored meanwhile";
 
@@ -27,7 +27,7 @@ fn dies_at(k: usize) -> Options {
     Options { faults, ..Options::default() }
 }
 
-/// Not a test by itself: what the other tests have done by a process of its own.
+/// Not a test of its own: the work that other tests run in a separate process.
 #[test]
 fn child_work() {
     let Ok(work) = std::env::var("STORE_CHILD") else { return };
@@ -68,17 +68,17 @@ fn child_work() {
     }
 }
 
-/// Makes every write beyond a size fail as on a full disk, without the signal that comes with it.
+/// Makes every write past a size fail as on a full disk, without the accompanying signal.
 fn limit_file_size(bytes: u64) {
     let limit = rustix::process::Rlimit { current: Some(bytes), maximum: Some(bytes) };
     rustix::process::setrlimit(rustix::process::Resource::Fsize, limit).unwrap();
 }
 
-/// Holds the lock of the store, tells so by a file, and sleeps until it is killed.
+/// Takes the lock of the store, signals that with a file, and sleeps until it is killed.
 fn hold(top: &Path) {
     let told = top.join("held");
     let faults = Faults::new(move |step| {
-        // Nothing is renamed but under the lock.
+        // Files are renamed only under the lock.
         if step.act == Act::Rename {
             std::fs::write(&told, "").unwrap();
             std::thread::sleep(Duration::from_secs(60));
@@ -89,7 +89,7 @@ fn hold(top: &Path) {
     let _ = create(&store, day(20), 0);
 }
 
-/// Lets a process die at every file operation of `work`, and looks at what is left each time.
+/// Kills a process at every file operation of `work`, and checks the remaining state each time.
 fn dies_everywhere(work: &str, prepare: impl Fn(&Store), look: impl Fn(&Store, bool)) {
     let mut deaths = 0;
     for k in 1.. {
@@ -100,7 +100,7 @@ fn dies_everywhere(work: &str, prepare: impl Fn(&Store), look: impl Fn(&Store, b
         assert!(died || out.status.success(), "{k}: {}", String::from_utf8_lossy(&out.stderr));
         let found = Store::find(&yard.place()).unwrap().unwrap();
         look(&found, died);
-        // The next run works, and everything is there afterwards.
+        // The next run works, and all data is there afterwards.
         let before = whole(&found).len();
         create(&yard.store(), day(21), 0).unwrap();
         assert_eq!(whole(&yard.store()).len(), before + 1, "{work} at {k}");
@@ -187,7 +187,7 @@ fn sto_02_a_file_that_cannot_grow_is_an_error_and_leaves_nothing() {
     create(&yard.store(), day(10), 0).unwrap();
     let before = yard.files();
     for bytes in [0, 2, 100, 700] {
-        // The shell ignores the signal that comes with the limit, so that the write fails instead.
+        // The shell ignores the signal of the limit, so that the write fails instead.
         let exe = std::env::current_exe().unwrap();
         let out = std::process::Command::new("sh")
             .args(["-c", "trap '' XFSZ; exec \"$0\" store::kill::child_work --exact --nocapture"])
@@ -207,7 +207,7 @@ fn sto_02_a_file_that_cannot_grow_is_an_error_and_leaves_nothing() {
 #[test]
 fn sto_15_without_a_umask_files_are_0600_and_folders_0700() {
     let yard = Yard::new();
-    // A shared folder in which everybody may write.
+    // A shared folder that is writable for all users.
     std::fs::set_permissions(yard.top(), std::fs::Permissions::from_mode(0o1777)).unwrap();
     let out = child("full", yard.top(), &[("STORE_UMASK", "0")]).wait_with_output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));

@@ -1,4 +1,4 @@
-//! A store in a temporary folder, documents to put into it, and a way to run a test's work in a process of its own.
+//! A store in a temporary folder, sample documents, and a function that runs a test's work in a separate process.
 
 use claude_reviewer::history::{Closing, Options, Progress, Saved, SessionId, Store};
 use claude_reviewer::policy::HistoryPolicy;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use tempfile::TempDir;
 
-/// A folder with room for a store.
+/// A folder for a store.
 pub struct Yard {
     dir: TempDir,
 }
@@ -25,7 +25,7 @@ impl Yard {
         self.dir.path()
     }
 
-    /// Returns the path of something in the store.
+    /// Returns the path of an entry in the store.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(".reviews").join(name)
     }
@@ -42,7 +42,7 @@ impl Yard {
         Store::open_with(&self.place(), options).unwrap()
     }
 
-    /// Lists the files of the store, with their folders, by name.
+    /// Returns the names of all files of the store, with their folders.
     pub fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         walk(&self.path(""), "", &mut files);
@@ -79,7 +79,7 @@ pub fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// Noon of a day in January 2026.
+/// Returns noon of a day in January 2026.
 pub fn day(n: u32) -> Timestamp {
     time(&format!("2026-01-{n:02}T12:00:00Z"))
 }
@@ -92,7 +92,7 @@ pub fn change(text: &str) -> Record {
     Record { text: text.as_bytes().to_vec(), left_out: Vec::new() }
 }
 
-/// A request, as JSON.
+/// Returns a request as JSON.
 pub fn request_json(id: &str) -> Value {
     json!({
         "schema_version": 1, "review_id": id, "timestamp": "2026-01-31T12:00:00Z",
@@ -105,7 +105,7 @@ pub fn request_json(id: &str) -> Value {
     })
 }
 
-/// A review with so many findings that block, as JSON.
+/// Returns a review with this number of blocking findings as JSON.
 pub fn review_json(id: &str, round: u32, blocking: usize) -> Value {
     let verdict = if blocking == 0 { "pass" } else { "block" };
     let finding = |n: usize| {
@@ -162,7 +162,7 @@ pub fn response(id: &str, round: u32) -> Response {
     }
 }
 
-/// Stores a session whose first round has so many findings that block.
+/// Stores a session whose first round has this number of blocking findings.
 pub fn create(store: &Store, now: Timestamp, blocking: usize) -> claude_reviewer::error::Result<Saved> {
     store.create(now, &change("+1\n"), &|id| {
         let id = id.to_string();
@@ -170,12 +170,12 @@ pub fn create(store: &Store, now: Timestamp, blocking: usize) -> claude_reviewer
     })
 }
 
-/// Stores a further round, with an answer to the one before.
+/// Stores a further round, with a response to the previous one.
 pub fn append(store: &Store, id: &SessionId, now: Timestamp) -> claude_reviewer::error::Result<Saved> {
     append_after(store, id, now, store.session(id)?.rounds.len() as u32)
 }
 
-/// Stores the round that follows this one, with an answer to it.
+/// Stores the round after this one, with a response to it.
 pub fn append_after(store: &Store, id: &SessionId, now: Timestamp, last: u32) -> claude_reviewer::error::Result<Saved> {
     let name = id.to_string();
     store.append(id, now, last, &change("+2\n"), Some(response(&name, last)), &|round| review(&name, round, 0))
@@ -185,7 +185,7 @@ pub fn closing(status: Status) -> Closing {
     Closing { status, notes: None, actor: "A U Thor".to_owned(), via: "cli", now: day(31) }
 }
 
-/// Stores a session with two rounds, an answer between them and a closing: every kind of file there is.
+/// Stores a session with two rounds, a response between them and a closing: every kind of file.
 pub fn full_session(store: &Store) -> SessionId {
     let id = create(store, day(31), 1).unwrap().id;
     append(store, &id, day(31)).unwrap();
@@ -201,7 +201,7 @@ pub fn fix(attempts: u32) -> Fix {
     Fix { attempts, findings: vec!["F1".to_owned()], ..Fix::new("cli", Vec::new(), day(31)) }
 }
 
-/// Stores a session as [`full_session`], with fixes: one that ends in the second round, and one after the closing.
+/// Stores a session like [`full_session`], with fixes: one that ends in the second round, and one after the closing.
 pub fn fixed_session(store: &Store) -> SessionId {
     let id = create(store, day(31), 1).unwrap().id;
     let first = store.record_fix(&id, fix(0), Progress::Open).unwrap();
@@ -214,7 +214,7 @@ pub fn fixed_session(store: &Store) -> SessionId {
     id
 }
 
-/// Expects that everything in the store is whole, and returns its sessions, newest first.
+/// Expects that all sessions are unmodified, and returns them, newest first.
 #[track_caller]
 pub fn whole(store: &Store) -> Vec<Session> {
     let history = store.list(1000).unwrap();
@@ -228,7 +228,7 @@ pub fn whole(store: &Store) -> Vec<Session> {
     sessions
 }
 
-/// Starts this test program again for one of the works of `kill::child_work`.
+/// Starts this test program again for one of the cases of `kill::child_work`.
 pub fn child(work: &str, top: &Path, vars: &[(&str, &str)]) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["store::kill::child_work", "--exact", "--nocapture", "--test-threads=1"])

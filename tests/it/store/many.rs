@@ -10,7 +10,7 @@ fn sto_12_the_newest_of_50_000_sessions_are_listed_at_once() {
         full_session(&yard.store());
     });
     let sessions = yard.path("sessions");
-    // Names alone are what a listing passes over: it opens no session that it does not show.
+    // A listing skips sessions by name: it opens none that it does not show.
     for n in 0..50_000 {
         let (day, number) = (n / 200, n % 200 + 1);
         let name = format!("{:04}-{:02}-{:02}-{number:03}", 2024 + day / 240, day / 20 % 12 + 1, day % 20 + 1);
@@ -28,8 +28,8 @@ fn sto_12_the_newest_of_50_000_sessions_are_listed_at_once() {
     let newest: Vec<_> = (1..=5).rev().map(|n| format!("2026-01-31-{n:03}")).collect();
     assert_eq!(names, newest);
     assert!(history.sessions.iter().all(|s| s.rounds == 2));
-    // 20 ms are the aim of a release build, whose `history --limit 5` took 15.9 ms (the best of 40). This is a debug
-    // build beside other tests.
+    // The goal for a release build is 20 ms; its `history --limit 5` took 15.9 ms (the best of 40). This is a debug
+    // build, and other tests run at the same time.
     assert!(took < Duration::from_secs(1), "{took:?}");
     println!("listing took {took:?}");
 }

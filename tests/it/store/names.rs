@@ -1,4 +1,4 @@
-//! STO-07, STO-11: names of sessions, the file that points to the newest, and what git sees of the store.
+//! STO-07, STO-11: names of sessions, the file that points to the newest, and the store from git's view.
 
 use super::kit::{Yard, append, closing, create, day, id, time, whole};
 use crate::support::Repo;
@@ -75,7 +75,7 @@ fn sto_11_when_the_clock_goes_back_names_do_not() {
     for now in ["2026-03-29T00:59:59Z", "2026-03-28T23:00:00Z", "1970-01-01T00:00:00Z", "2026-03-29T01:00:01Z"] {
         create(&yard.store(), time(now), 0).unwrap();
     }
-    // Where the pointer is lost as well, the names themselves tell.
+    // If the pointer is lost too, the names themselves are enough.
     std::fs::remove_file(yard.path("latest.json")).unwrap();
     create(&yard.store(), time("2020-01-01T00:00:00Z"), 0).unwrap();
     create(&yard.store(), time("2026-03-30T00:00:00Z"), 0).unwrap();
@@ -127,7 +127,7 @@ fn sto_07_a_pointer_that_is_older_than_the_sessions_is_not_believed() {
     create(&yard.store(), day(10), 0).unwrap();
     let old = std::fs::read(yard.path("latest.json")).unwrap();
     create(&yard.store(), day(25), 0).unwrap();
-    // As after a crash between the session and the pointer.
+    // As after a crash between writing the session and the pointer.
     std::fs::write(yard.path("latest.json"), old).unwrap();
     let long_ago = std::fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
     std::fs::File::open(yard.path("latest.json")).unwrap().set_times(long_ago).unwrap();
@@ -158,7 +158,7 @@ fn pruning_keeps_the_newest_and_removes_what_broken_runs_left() {
     std::fs::write(yard.path("tmp/new-1-ab/round-1/review.json"), "{").unwrap();
     std::fs::write(yard.path("tmp/file-1-cd"), "{").unwrap();
     let now = jiff::Timestamp::now();
-    // What is young may still be written.
+    // A recent file may still be in use.
     let pruned = yard.store().prune(2, now).unwrap();
     assert_eq!((pruned.removed.len(), pruned.kept, pruned.swept), (4, 2, 0));
     assert_eq!(names(&yard.store()), ["2026-01-05-001", "2026-01-06-001"]);
@@ -240,7 +240,7 @@ fn git_does_not_see_a_store_unless_it_is_to_be_committed() {
     let seen = repo.git(&["status", "--porcelain", "-uall"]);
     assert!(seen.contains("sessions/2026-01-10-002/round-1/review.json"), "{seen}");
     assert!(!["lock", "latest", "tmp"].iter().any(|own| seen.contains(own)), "{seen}");
-    // What somebody wrote there is theirs.
+    // A file that a user wrote there is not changed.
     std::fs::write(repo.path().join(".reviews/.gitignore"), "# mine\n").unwrap();
     drop(Store::open_with(&place, &Options::default()).unwrap());
     assert_eq!(std::fs::read_to_string(repo.path().join(".reviews/.gitignore")).unwrap(), "# mine\n");

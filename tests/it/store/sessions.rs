@@ -1,24 +1,24 @@
-//! What the chain over sessions promises: one that was removed, or whose end was cut off, is named.
+//! Tests of the chain over sessions: a removed or truncated session is reported by name.
 
 use super::kit::{Yard, append, child, closing, create, day, id};
 use claude_reviewer::history::{SessionId, Store};
 use claude_reviewer::wire::stored::Status;
 use serde_json::{Value, json};
 
-/// A store with sessions of the first days of January 2026.
+/// Creates a store with sessions of the first days of January 2026.
 fn yard(days: u32) -> (Yard, Vec<SessionId>) {
     let yard = Yard::new();
     let ids = (1..=days).map(|n| create(&yard.store(), day(n), 0).unwrap().id).collect();
     (yard, ids)
 }
 
-/// What is wrong, as `ID: why`.
+/// Returns the problems, as `ID: why`.
 fn wrong(store: &Store) -> Vec<String> {
     let all = store.verify(None, None).unwrap();
     all.iter().flat_map(|c| c.edits.iter().map(move |e| format!("{}: {}{}", c.id, e.file, e.why))).collect()
 }
 
-/// What a session says of those before it.
+/// Returns a session's records of the earlier ones.
 fn before(yard: &Yard, id: &SessionId) -> Value {
     let text = std::fs::read(yard.path(&format!("sessions/{id}/request.json"))).unwrap();
     serde_json::from_slice::<Value>(&text).unwrap()["before"].clone()
@@ -39,7 +39,7 @@ fn a_session_records_the_heads_of_what_was_touched_before_it() {
     let third = create(&yard.store(), day(3), 0).unwrap().id;
     let expected = [&ids[1], &ids[0]].map(|id| json!({"review_id": id.to_string(), "head": head(id)}));
     assert_eq!(before(&yard, &third), json!(expected));
-    // It is told once.
+    // It is reported once.
     let fourth = create(&yard.store(), day(4), 0).unwrap().id;
     assert_eq!(before(&yard, &fourth), json!([{"review_id": third.to_string(), "head": head(&third)}]));
     assert_eq!(wrong(&yard.store()), [""; 0]);
@@ -50,10 +50,10 @@ fn a_session_that_was_removed_from_between_others_is_named() {
     let (yard, ids) = yard(4);
     remove(&yard, &ids[1]);
     assert_eq!(wrong(&yard.store()), [format!("{}: missing, but {} refers to it", ids[1], ids[2])]);
-    // However it goes on.
+    // Independent of later sessions.
     create(&yard.store(), day(5), 0).unwrap();
     assert_eq!(wrong(&yard.store()).len(), 1);
-    // The oldest may be gone, by hand or by pruning, and with it what it told of.
+    // The oldest one may be removed, by hand or by pruning, and with it its records.
     remove(&yard, &ids[0]);
     assert_eq!(wrong(&yard.store()), [""; 0]);
 }
@@ -92,7 +92,7 @@ fn a_round_or_a_closing_that_was_cut_off_an_earlier_session_is_named() {
             std::fs::remove_file(s.join("round-1/response.json")).unwrap();
         },
     ];
-    // Continued before the next one began, after it, and with none after it.
+    // Continued before the next session began, after that, and without a next one.
     for when in 0..3 {
         for cut in cuts {
             let (yard, ids) = yard(2);
@@ -117,7 +117,7 @@ fn a_round_or_a_closing_that_was_cut_off_an_earlier_session_is_named() {
             let [one] = wrong.as_slice() else { panic!("{when}: {wrong:?}") };
             assert!(one.starts_with(&format!("{}: ", ids[1])) && one.contains(&head), "{when}: {one}");
             assert!(one.contains("truncated or rewritten"), "{one}");
-            // Alone, too, as an approval and a follow-up ask.
+            // Also on its own, as for an approval and a follow-up.
             assert!(yard.store().edited(&ids[1]).unwrap().unwrap().contains("truncated or rewritten"), "{when}");
             let others: Vec<_> = ids.iter().filter(|i| **i != ids[1]).collect();
             assert!(others.iter().all(|i| yard.store().edited(i).unwrap().is_none()));
@@ -140,7 +140,7 @@ fn what_an_edited_session_says_of_others_is_not_believed() {
 #[test]
 fn sessions_of_older_programs_say_nothing_and_are_whole() {
     let (yard, ids) = yard(1);
-    // As the program before this one wrote them: without a word of others.
+    // As an earlier program wrote them: without records of other sessions.
     let session = yard.path(&format!("sessions/{}", ids[0]));
     let text = std::fs::read_to_string(session.join("request.json")).unwrap();
     let mut request: Value = serde_json::from_str(&text).unwrap();
@@ -182,7 +182,7 @@ fn where_git_keeps_the_store_what_another_branch_has_is_no_hole() {
     let first = create(&store(), day(1), 0).unwrap().id;
     let second = create(&store(), day(2), 0).unwrap().id;
     append(&store(), &first, day(2)).unwrap();
-    // Another branch is checked out: the second session is not there, and the first has one round.
+    // Another branch is checked out: the second session is missing, and the first has one round.
     let away = yard.top().join("away");
     std::fs::rename(yard.path(&format!("sessions/{second}")), &away).unwrap();
     std::fs::remove_dir_all(yard.path(&format!("sessions/{first}/round-2"))).unwrap();
@@ -190,10 +190,10 @@ fn where_git_keeps_the_store_what_another_branch_has_is_no_hole() {
     assert_eq!(wrong(&store()), [""; 0]);
     let third = create(&store(), day(3), 0).unwrap().id;
     assert_eq!(before(&yard, &third)[0]["review_id"], first.to_string());
-    // Merged, all of them are there.
+    // After a merge, all of them exist.
     std::fs::rename(&away, yard.path(&format!("sessions/{second}"))).unwrap();
     assert_eq!(wrong(&store()), [""; 0]);
-    // And what is missing from between them is missing.
+    // A missing session between the others is reported.
     remove(&yard, &first);
     assert_eq!(wrong(&store()), [""; 0], "the oldest");
     create(&store(), day(4), 0).unwrap();
@@ -227,7 +227,7 @@ fn sto_06_a_damaged_session_is_told_until_it_is_removed_and_is_no_hole() {
         error.hints.join(" ").contains("it was damaged") && error.message.contains(&ids[1].to_string()),
         "{error:?}"
     );
-    // With the sessions that tell of it, its record goes.
+    // Its record is removed with the sessions that contain it.
     yard.store().prune(1, day(5)).unwrap();
     assert!(!yard.files().iter().any(|f| f.starts_with(".corrupt")), "{:?}", yard.files());
     assert_eq!(yard.store().discard(day(5)).unwrap(), [""; 0]);
@@ -237,7 +237,7 @@ fn sto_06_a_damaged_session_is_told_until_it_is_removed_and_is_no_hole() {
 fn sto_06_latest_is_refused_while_the_newest_session_is_damaged() {
     let (yard, ids) = yard(3);
     std::fs::write(yard.path(&format!("sessions/{}/round-1/review.json", ids[2])), "").unwrap();
-    // It is found out by whoever reads it, and put aside.
+    // The reader finds the damage, and moves the session aside.
     assert_eq!(yard.store().latest().unwrap(), Some(ids[2]));
     let error = yard.store().session(&ids[2]).unwrap_err();
     assert!(error.hints.join(" ").contains("history prune --damaged"), "{error:?}");
@@ -250,7 +250,7 @@ fn sto_06_latest_is_refused_while_the_newest_session_is_damaged() {
     }
     let error = append(&yard.store(), &ids[2], day(4)).unwrap_err();
     assert!(error.message.contains(&format!("review {} is damaged", ids[2])), "{error:?}");
-    // A newer one is the latest; removed, it is gone, and its name is not given again.
+    // A newer one is the latest; once removed, its name is not reused.
     let fourth = create(&yard.store(), day(3), 0).unwrap().id;
     assert!(fourth > ids[2] && yard.store().latest().unwrap() == Some(fourth));
 
@@ -304,7 +304,7 @@ fn sto_06_what_a_newer_program_wrote_is_newer_and_not_edited() {
     }
     assert!(path.exists());
 
-    // A newer program answered a round: what it sealed with it is what was stored.
+    // A newer program answered a round: the stored data is what it sealed.
     use claude_reviewer::wire::stored::Response;
     let (yard, ids) = self::yard(1);
     let name = ids[0].to_string();
@@ -314,7 +314,7 @@ fn sto_06_what_a_newer_program_wrote_is_newer_and_not_edited() {
     let checked = yard.store().verify(Some(&ids[0]), None).unwrap().remove(0);
     assert_eq!(checked.edits, []);
     assert!(checked.newer.unwrap().contains("round-1/response.json"));
-    // One that was put in its place is not.
+    // A file that replaced it is invalid.
     let path = yard.path(&format!("sessions/{name}/round-1/response.json"));
     std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("mended", "as it was")).unwrap();
     let edits = yard.store().verify(Some(&ids[0]), None).unwrap().remove(0).edits;

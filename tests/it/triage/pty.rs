@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal, with a screen that understands what drawing needs and nothing else.
+//! A program on a pseudo-terminal, with a screen that supports only drawing sequences.
 
 use crate::support::Reviewer;
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for a text before it fails.
+/// Time that a test waits for a text before it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a program ended.
@@ -28,12 +28,12 @@ pub enum How {
 /// A program and its terminal.
 pub struct Pty {
     child: Child,
-    /// The end of the person; `None` after it was closed.
+    /// The user's end; `None` after it was closed.
     controller: Option<File>,
-    /// The end of the program, kept open so that its modes can be read.
+    /// The program's end, kept open so that its modes can be read.
     terminal: Option<File>,
     reader: Option<JoinHandle<()>>,
-    /// Ends the reader, which has a copy of the person's end.
+    /// Ends the reader, which has a copy of the user's end.
     is_closed: Arc<AtomicBool>,
     output: Receiver<Vec<u8>>,
     printed: Vec<u8>,
@@ -41,7 +41,7 @@ pub struct Pty {
 }
 
 impl Pty {
-    /// Starts a program in a process group of its own, on a terminal of this size.
+    /// Starts a program in its own process group, on a terminal of this size.
     pub fn start(reviewer: Reviewer, size: (u16, u16)) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&controller).unwrap();
@@ -76,7 +76,8 @@ impl Pty {
         }
     }
 
-    /// Types. A key behind a lone Escape would be taken for a part of a sequence: wait for what the Escape does.
+    /// Types keys. A key after a single Escape would count as part of a sequence: wait for the effect of the Escape
+    /// first.
     pub fn send(&mut self, keys: &str) -> &mut Self {
         self.controller.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
         self
@@ -98,7 +99,7 @@ impl Pty {
         self
     }
 
-    /// Waits until the alternate screen was entered so often, and shows a text.
+    /// Waits until the alternate screen was entered this number of times, and shows a text.
     #[track_caller]
     pub fn until_entered(&mut self, times: usize, text: &str) -> &mut Self {
         assert!(self.while_output(|pty| pty.screen.entered < times), "{}", self.screen.text());
@@ -111,7 +112,7 @@ impl Pty {
         assert!(self.while_output(|pty| pty.screen.is_alternate), "{}", self.screen.text());
     }
 
-    /// Takes output as long as a condition holds. Returns false if it still does when nothing more comes.
+    /// Reads output while a condition is true. Returns false if it still is when no more output arrives.
     fn while_output(&mut self, condition: impl Fn(&Self) -> bool) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while condition(self) {
@@ -159,17 +160,18 @@ impl Pty {
         how(&mut self.child)
     }
 
-    /// Waits for the end of the program, and takes the rest of its output.
+    /// Waits for the end of the program, and reads the rest of its output.
     pub fn end(&mut self) -> How {
         let how = how(&mut self.child);
-        // The test's own copy of the terminal keeps the reader waiting, so the rest is taken until nothing comes.
+        // The test's own copy of the terminal keeps the reader waiting, so the rest is read until nothing more
+        // arrives.
         while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(300)) {
             self.take(&bytes);
         }
         how
     }
 
-    /// Returns true if the terminal gives each key to the program at once and shows none.
+    /// Returns true if the terminal passes each key to the program at once, without echo.
     pub fn is_raw(&self) -> bool {
         let modes = tcgetattr(self.terminal.as_ref().unwrap()).unwrap().local_modes;
         !modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
@@ -192,13 +194,13 @@ impl Pty {
 impl Drop for Pty {
     fn drop(&mut self) {
         self.is_closed.store(true, Ordering::SeqCst);
-        // A test that failed leaves nothing behind.
+        // A failed test leaves no process behind.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Forwards output until the program's side or the person's side is closed.
+/// Forwards output until the program's end or the user's end is closed.
 fn forward(mut reader: File, sender: &Sender<Vec<u8>>, is_closed: &AtomicBool) {
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -211,7 +213,7 @@ fn forward(mut reader: File, sender: &Sender<Vec<u8>>, is_closed: &AtomicBool) {
             Err(e) if e.kind() == ErrorKind::WouldBlock && !is_closed.load(Ordering::SeqCst) => {
                 std::thread::park_timeout(Duration::from_millis(2));
             }
-            // Linux reports EIO once the last program has closed its side.
+            // Linux reports EIO after the last program has closed its side.
             _ => return,
         }
     }
@@ -237,7 +239,7 @@ struct Screen {
     at: (usize, usize),
     rest: Vec<u8>,
     is_alternate: bool,
-    /// How often the alternate screen was entered.
+    /// Number of times that the alternate screen was entered.
     entered: usize,
     has_cursor: bool,
 }
@@ -259,7 +261,7 @@ impl Screen {
     fn take(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
         let all = std::mem::take(&mut self.rest);
-        // A character may be cut between two reads.
+        // A character may be split between two reads.
         let end = match std::str::from_utf8(&all) {
             Ok(_) => all.len(),
             Err(e) => e.valid_up_to(),
@@ -287,7 +289,7 @@ impl Screen {
                 let width = self.cells.first().map_or(0, Vec::len);
                 self.cells.push(vec![" ".to_owned(); width]);
             }
-            // A mark belongs to the character before it.
+            // A combining mark belongs to the character before it.
             '\u{300}'..='\u{36f}' => {
                 if let Some(cell) = self.at.0.checked_sub(1).and_then(|x| self.cells.get_mut(self.at.1)?.get_mut(x)) {
                     cell.push(c);
@@ -309,7 +311,8 @@ impl Screen {
         }
     }
 
-    /// Obeys a sequence, and returns its length; `None`: it is not complete. Fails for all that does not draw.
+    /// Performs a sequence, and returns its length; `None` if it is incomplete. Fails for sequences that are not for
+    /// drawing.
     fn sequence(&mut self, text: &str) -> Option<usize> {
         let body = text.strip_prefix("\u{1b}[").or_else(|| {
             assert!(text.len() < 2, "the program printed {:?}", text.get(..20.min(text.len())));

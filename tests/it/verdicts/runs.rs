@@ -1,4 +1,4 @@
-//! Runs that pass without a review, and reports that cannot be written: rows VER-04 to VER-06.
+//! Tests of runs that pass without a review, and of reports that cannot be written: rows VER-04 to VER-06.
 
 use super::last_line;
 use crate::support::{Repo, binary, line_with_key};
@@ -35,7 +35,7 @@ fn ver_04_flags_for_models_without_a_backend_are_an_error() {
         let offline = repo.review(&[&["staged", "--offline"], *flag].concat(), 2);
         assert!(offline.stderr.contains("no backend"), "{}", offline.stderr);
     }
-    // Nothing to review makes them no better, and a summary is kept with a stored review.
+    // A review of nothing does not make them valid, and a summary is stored with a stored review.
     repo.review(&["commit", "HEAD", "--depth", "quick", "--no-save"], 2);
     repo.review(&["staged", "--summary", "what was done"], 0);
     assert!(!repo.path().join("prompts.txt").exists());
@@ -94,10 +94,10 @@ fn ver_05_nothing_staged_in_ci_without_an_event_is_an_error_that_names_the_flags
         let args = [&["review"], args, &["--no-save"]].concat();
         let run = repo.reviewer(&args).env("CI", "true").run(2);
         assert!(run.stderr.contains("claude-reviewer review branch HEAD --base REV"), "{}", run.stderr);
-        // GIT-03 holds elsewhere.
+        // GIT-03 covers this elsewhere.
         repo.reviewer(&args).run(0);
     }
-    // What is staged is reviewed, in CI too.
+    // Staged files are reviewed, in CI too.
     repo.stage("deploy.ini", line_with_key());
     for args in [&["--hook", "pre-commit"][..], &["staged"]] {
         repo.reviewer(&[&["review"], args, &["--no-save"]].concat()).env("CI", "true").run(1);
@@ -124,7 +124,7 @@ fn full() -> Stdio {
     std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap().into()
 }
 
-/// A pipe that nobody reads.
+/// Returns a pipe without a reader.
 fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -1,4 +1,4 @@
-//! The edits that an author can make around a line without changing what the line does.
+//! The edits that an author can make around a line without changing its effect.
 
 use super::super::corpus::MAGIC;
 use super::super::random::Random;
@@ -9,17 +9,17 @@ use claude_reviewer::request::Authority;
 /// A change of a file around the line of its finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
-    /// Lines of the language's comments, or blank ones, above all others.
+    /// Comment lines of the language, or blank ones, above all others.
     LinesAbove(usize),
     LinesBelow(usize),
     /// The lines become the body of a function.
     Wrap,
-    /// This many blanks before each line; tabs where the number is odd.
+    /// This number of blanks before each line; tabs for an odd number.
     Indent(usize),
     TrailingBlanks(usize),
-    /// A comment of this many bytes behind the line.
+    /// A comment of this number of bytes after the line.
     LongComment(usize),
-    /// A comment behind the line that repeats a word of it.
+    /// A comment after the line that repeats a word of it.
     DecoyComment {
         word: String,
         count: usize,
@@ -29,25 +29,25 @@ pub enum Edit {
         word: String,
         count: usize,
     },
-    /// A value that rules exempt, in a comment behind the line.
+    /// A value that rules exempt, in a comment after the line.
     ExemptNeighbour(usize),
     /// Comments above with a value that rules exempt, or with the line itself.
     DroppedDecoys(usize),
-    /// The same line above, each time with a suppression that counts at a desk.
+    /// The same line above, each time with a suppression that counts in a local review.
     SuppressedDecoys(usize),
-    /// A suppression of the rule that stands at the base, right above the new line.
+    /// A suppression of the rule in the base, directly above the new line.
     OldSuppression,
-    /// Everything but the line stands at the base.
+    /// The base contains everything except the line.
     Grown,
     /// The file is renamed out of this folder.
     MovedFrom(&'static str),
     LineEnds(&'static str),
-    /// NUL bytes on lines of their own, or at the ends of lines.
+    /// NUL bytes on separate lines, or at the ends of lines.
     Nuls {
         place: usize,
         count: usize,
     },
-    /// A line of bytes of all values but punctuation above the others.
+    /// A line of bytes of all values except punctuation, above the others.
     JunkAbove {
         size: usize,
         seed: u64,
@@ -57,20 +57,20 @@ pub enum Edit {
         size: usize,
         seed: u64,
     },
-    /// The beginning of another format, on a line of its own.
+    /// The first bytes of another format, on a separate line.
     Magic(&'static str),
     Mark,
     /// A line that is not UTF-8.
     NotUtf8,
-    /// UTF-16 or UTF-32, with this many lone surrogates on lines of their own.
+    /// UTF-16 or UTF-32, with this number of lone surrogates on separate lines.
     Wide {
         encoding: Wide,
         marked: bool,
         surrogates: usize,
     },
-    /// A name that stands for a second language too.
+    /// A name that also belongs to a second language.
     TwoNames(&'static str),
-    /// A name of which nothing is known.
+    /// An unknown name.
     OddName(&'static str),
     Attributes {
         pattern: &'static str,
@@ -88,7 +88,7 @@ pub enum Wide {
     Utf32Be,
 }
 
-/// Values that documentation uses, put together here so that nothing key-shaped is in the sources.
+/// Returns values from documentation, assembled here so that the sources contain no text in the form of a key.
 fn exempt(index: usize) -> String {
     match index {
         0 => ["AKIA", "IOSFODNN7EXAMPLE"].concat(),
@@ -111,8 +111,8 @@ const FORMS: &[&str] = &[
     ".env.prod.",
     "containerfile.dev.",
 ];
-/// Names of which nothing is known; from [`TEXT_NAMES`] on, of formats that are not text. In those, only secrets with a
-/// mark of their own are searched.
+/// Unknown names; from [`TEXT_NAMES`] on, names of formats that are not text. In those, only secrets with a
+/// distinctive form are searched.
 const NAMES: &[&str] = &["blob", ".hidden", "a b.unknown", "caf\u{e9}", "LICENSE", "data.bin", "picture.png", "x.dat"];
 const TEXT_NAMES: usize = 5;
 const PATTERNS: &[&str] = &["*", "**", "*.*", "?*", "[!.]*", "**/*", "{name}", "{name?}", "/{path}", "*.{ext}"];
@@ -138,24 +138,24 @@ const ATTRIBUTES: &[&str] = &[
     "working-tree-encoding=no-such-encoding",
 ];
 
-/// Macros that the attributes above name; git reads them from the top of the repository alone.
+/// Macros that the attributes above use; git reads them only from the top of the repository.
 pub const MACROS: &str = "[attr]hide -diff\n[attr]hide-again hide -text\n";
 /// The policy of every repository.
 pub const POLICY: &str = "ignore = [\"**/ignored/**\"]\n";
 
 impl Edit {
-    /// Makes an edit that leaves the meaning of this sample as it is; `None` where the one that was drawn
-    /// does not fit it.
+    /// Draws an edit that does not change the effect of this sample; `None` if the drawn one does not suit the
+    /// sample.
     pub fn draw(random: &mut Random, seed: &Seed) -> Option<Self> {
         let syntax = seed.syntax();
         let tokens = seed.tokens();
-        // A comment inside of a key's text would make another text of it.
+        // A comment inside a key's text would change the text.
         let trailing = syntax.trailing && !seed.rule.contains("private-key");
         let many = |random: &mut Random| *random.pick(&[1, 20, 257, 300]);
         let edit = match random.below(27) {
             0 => Self::LinesAbove(*random.pick(&[1, 7, 300])),
             1 => Self::LinesBelow(*random.pick(&[1, 7, 300])),
-            // A marker of a conflict starts its line.
+            // A conflict marker starts its line.
             2 | 3 if seed.rule == "conflict-marker" => return None,
             2 => syntax.function.map(|_| Self::Wrap)?,
             3 if syntax.indents => Self::Indent(*random.pick(&[1, 4, 1_100])),
@@ -176,7 +176,7 @@ impl Edit {
             12 => Self::Grown,
             13 => Self::MovedFrom("ignored"),
             14 if !is_test(seed) => Self::MovedFrom("tests"),
-            // Git ends the lines of these files with line feeds alone, so another line end writes another file.
+            // Git ends the lines of these files only with line feeds, so another line end makes another file.
             15 if ["conflict-marker", "attributes-hide-text"].contains(&seed.rule.as_str()) => Self::LineEnds("\r\n"),
             15 => Self::LineEnds(random.word(&["\r\n", "\r"])),
             16 => Self::Nuls { place: random.below(4), count: *random.pick(&[1, 3, 5_000]) },
@@ -203,7 +203,7 @@ impl Edit {
         Some(edit)
     }
 
-    /// Returns the name of the class; a case has at most one edit of each.
+    /// Returns the name of the class; a case has at most one edit of each class.
     pub fn class(&self) -> &'static str {
         match self {
             Self::LinesAbove(_) => "lines-above",
@@ -235,7 +235,7 @@ impl Edit {
         }
     }
 
-    /// Edits are applied in this order, whatever the order in which they were drawn.
+    /// Returns the order in which the edit is applied, independent of the order in which the edits were drawn.
     fn stage(&self) -> u8 {
         match self {
             Self::DecoyComment { .. } | Self::ExemptNeighbour(_) | Self::LongComment(_) | Self::TrailingBlanks(_) => 0,
@@ -252,7 +252,7 @@ impl Edit {
         }
     }
 
-    /// Returns true if the two cannot be told apart, or undo each other.
+    /// Returns true if the two edits cannot be combined, or undo each other.
     fn clashes(&self, other: &Self) -> bool {
         let writes_bytes =
             |e: &Self| matches!(e, Self::Nuls { .. } | Self::NotUtf8 | Self::JunkAbove { .. } | Self::JunkBelow { .. });
@@ -266,27 +266,27 @@ impl Edit {
             || both(&|e| matches!(e, Self::OldSuppression | Self::Grown | Self::SuppressedDecoys(_)))
             || both(&|e| matches!(e, Self::TwoNames(_) | Self::OddName(_)))
             || both(&|e| is_wide(e) || writes_bytes(e)) && (is_wide(self) || is_wide(other))
-            // On one line, a suppression covers everything.
+            // In a file of one line, a suppression covers everything.
             || both(&|e| matches!(e, Self::LineEnds("\r") | Self::SuppressedDecoys(_) | Self::OldSuppression))
-            // A suppression at the desk counts for the lines of a file, not for one that moved.
+            // In a local review, a suppression counts for the lines of a file, not for one that moved.
             || (matches!(self, Self::SuppressedDecoys(_)) && names_base(other))
             || (matches!(other, Self::SuppressedDecoys(_)) && names_base(self))
     }
 }
 
-/// Returns true if the sample's own path is that of a test, so that a move out of a folder of tests changes nothing.
+/// Returns true if the sample's own path is that of a test, so that a move out of a test folder has no effect.
 fn is_test(seed: &Seed) -> bool {
     seed.path.contains("test") || seed.path.contains("spec")
 }
 
-/// Returns true if another statement may stand before the line: it is the only one, and not a comment, an
-/// attribute or a statement that has to begin its line.
+/// Returns true if another statement may precede the line: the line is the only one, and not a comment, an attribute
+/// or a statement that must begin its line.
 fn is_at_start(seed: &Seed) -> bool {
     let begins = |word: &&str| seed.text.trim_start().starts_with(*word);
     seed.text.lines().count() == 1 && !["#", "//", "[", "@", "assert"].iter().any(begins)
 }
 
-/// A file in the making.
+/// A file during its edits.
 struct Draft {
     lines: Vec<Vec<u8>>,
     /// Index of the line of the finding.
@@ -297,14 +297,14 @@ struct Draft {
     below: Vec<u8>,
 }
 
-/// A sample with edits, and what the review has to say.
+/// A sample with edits, and the required result of the review.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub seed: Seed,
     pub edits: Vec<Edit>,
     pub base: Vec<File>,
     pub head: Vec<File>,
-    /// The path of the file whose line is to be found.
+    /// Path of the file with the line.
     pub path: String,
     /// The 1-based lines on which the finding may be.
     pub line: u32,
@@ -329,7 +329,7 @@ impl Case {
         Self::of(seed, &edits, folder)
     }
 
-    /// Applies the edits to the sample, in a folder of its own.
+    /// Applies the edits to the sample, in a separate folder.
     pub fn of(seed: &Seed, edits: &[Edit], folder: &str) -> Self {
         let mut edits = edits.to_vec();
         edits.sort_by_key(Edit::stage);
@@ -370,7 +370,7 @@ impl Case {
         }
     }
 
-    /// Makes the files of both sides.
+    /// Creates the files of both sides.
     fn commit(&mut self, draft: &Draft, edits: &[Edit], folder: &str) {
         let wide = edits.iter().find(|e| matches!(e, Edit::Wide { .. } | Edit::Mark));
         let content = encode(draft.bytes(None), wide);
@@ -391,7 +391,7 @@ impl Case {
                 }
                 Edit::Attributes { pattern, attributes, old } => {
                     let name = below.rsplit('/').next().unwrap_or_default();
-                    // A character of the name that git matches with `?`.
+                    // A character of the name, replaced by git's wildcard `?`.
                     let any = name.char_indices().map(|(i, c)| if i == 1 { '?' } else { c }).collect::<String>();
                     let ext = name.rsplit('.').next().unwrap_or_default();
                     let pattern = pattern.replace("{name}", name).replace("{name?}", &any);
@@ -497,7 +497,7 @@ impl Draft {
         }
     }
 
-    /// Returns the index of the first line before which another may stand.
+    /// Returns the index of the first line before which another may be inserted.
     fn first(&self) -> usize {
         let first = &self.lines[0];
         usize::from(first.starts_with(b"#!") || first.starts_with(b"<?"))
@@ -517,7 +517,7 @@ impl Draft {
         (above + self.at * in_end) as u32 + 1
     }
 
-    /// Returns the file, one of its lines left out.
+    /// Returns the file without one of its lines.
     fn bytes(&self, left_out: Option<usize>) -> Vec<u8> {
         let mut out = self.above.clone();
         for (_, line) in self.lines.iter().enumerate().filter(|(i, _)| Some(*i) != left_out) {
@@ -529,7 +529,7 @@ impl Draft {
     }
 }
 
-/// Writes text in another encoding, as the edit says.
+/// Encodes text as the edit requires.
 pub fn encode(text: Vec<u8>, edit: Option<&Edit>) -> Vec<u8> {
     let (encoding, marked, surrogates) = match edit {
         Some(Edit::Mark) => return [b"\xef\xbb\xbf", &text[..]].concat(),

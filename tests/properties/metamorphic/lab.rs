@@ -1,4 +1,4 @@
-//! Repositories of thousands of files, made by one `git fast-import`, and their review in process.
+//! Repositories of thousands of files, created by one `git fast-import`, and their review in process.
 
 use claude_reviewer::env::Env;
 use claude_reviewer::progress::Silent;
@@ -18,13 +18,13 @@ pub struct File {
     pub executable: bool,
 }
 
-/// A bare-bones repository with the branches `main` and `t`.
+/// A minimal repository with the branches `main` and `t`.
 pub struct Lab {
     dir: TempDir,
 }
 
 impl Lab {
-    /// Makes a repository: `base` is the commit of `main`; that of `t` has exactly `head` instead.
+    /// Creates a repository: `base` is the commit of `main`; that of `t` has exactly `head` instead.
     pub fn new(base: &[File], head: &[File]) -> Self {
         let mut stream = Vec::new();
         commit(&mut stream, "main", 1, base);
@@ -32,7 +32,7 @@ impl Lab {
         Self::import(&stream)
     }
 
-    /// Makes a repository in which each head has a branch of its own, `t0`, `t1`, …, beside `main`.
+    /// Creates a repository with `main`, and with a separate branch for each head: `t0`, `t1`, ….
     pub fn of_branches(base: &[File], heads: &[Vec<File>]) -> Self {
         let mut stream = Vec::new();
         commit(&mut stream, "main", 1, base);
@@ -87,7 +87,7 @@ impl Lab {
     }
 }
 
-/// Writes a commit of exactly these files, as `git fast-import` reads it. All but the first have it as parent.
+/// Writes a commit of exactly these files for `git fast-import`. The first commit is the parent of all others.
 fn commit(stream: &mut Vec<u8>, branch: &str, number: usize, files: &[File]) {
     let date = 1_700_000_000 + number;
     let who = format!("committer A U Thor <author@example.com> {date} +0000");

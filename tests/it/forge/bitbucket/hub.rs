@@ -1,5 +1,5 @@
-//! A server of either Bitbucket on this machine: it keeps what it is told, checks every request, and serves the
-//! repositories.
+//! A local server with the API of either Bitbucket: it stores the written data, validates every request, and serves
+//! the repositories.
 
 use crate::forge::hub::{file_of, followed};
 use crate::loopback::{Reply, Request, Server};
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex};
 /// The account of the token.
 pub const ME: u64 = 7;
 
-/// Which of the two interfaces is spoken.
+/// The API that the server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
-    /// Below a folder, as companies install it, with the project of a person.
+    /// Below a path, as companies install it, with a personal project.
     Server,
     Cloud,
 }
@@ -42,7 +42,7 @@ impl Speech {
         }
     }
 
-    /// Returns where a comment on an added line goes.
+    /// Returns the position of a comment on an added line.
     pub fn place(self, path: &str, line: u64) -> Value {
         match self {
             Self::Server => json!({
@@ -62,37 +62,37 @@ pub struct Note {
     pub place: Option<Value>,
     pub version: u64,
     pub resolved: bool,
-    /// Its text is not the first one.
+    /// The text was edited.
     pub is_edited: bool,
 }
 
-/// What the server holds.
+/// The state of the server.
 #[derive(Default)]
 pub struct State {
     pub base: String,
     pub head: String,
     pub is_fork: bool,
-    /// How many are open.
+    /// Number of open pull requests.
     pub pulls: u64,
     pub notes: Vec<Note>,
     pub builds: Vec<Value>,
-    /// Replies, as the interface has them; `root` is the ID of the first comment.
+    /// Replies in the form of the API; `root` is the ID of the first comment.
     pub replies: Vec<Value>,
-    /// What happened besides, newest first.
+    /// Other events, newest first.
     pub events: Vec<Value>,
     /// Author, committer and message of the head.
     pub written: Value,
-    /// Permissions: of the repository, and of the project.
+    /// Permissions of the repository, and of the project.
     pub grants: [Vec<Value>; 2],
-    /// No line can be commented on.
+    /// No line accepts comments.
     pub shows_nothing: bool,
-    /// A server without conversations that can be resolved, and without builds of projects.
+    /// A server without resolvable conversations and without builds of projects.
     pub is_old: bool,
-    /// The list of comments says that they have this version.
+    /// Version of the comments in lists.
     pub listed_version: Option<u64>,
-    /// Answers in place of the usual ones: method, a part of the path, how often, the answer.
+    /// Answers that replace the usual ones: method, a part of the path, number of times, the answer.
     pub instead: Vec<(&'static str, &'static str, usize, Reply)>,
-    /// What was wrong with requests.
+    /// Problems of requests.
     pub wrong: Vec<String>,
     /// Requests that change something.
     pub writes: Vec<String>,
@@ -106,7 +106,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Starts a server with one project and a fork of it, whose repositories lie in a folder.
+    /// Starts a server with one project and a fork of it, whose repositories are in a folder.
     pub fn start(speech: Speech, token: String, folder: PathBuf) -> Self {
         let state = Arc::new(Mutex::new(State { pulls: 1, ..State::default() }));
         let (held, expected) = (Arc::clone(&state), authorization(&token));
@@ -137,7 +137,7 @@ impl Hub {
         look(&mut state)
     }
 
-    /// Follows the lines of all comments from one state of the file to the next, as both do at a push.
+    /// Moves all comments from one version of the file to the next, as both products do after a push.
     pub fn follow(&self, old: &str, new: &str) {
         let name = if self.speech == Speech::Server { "line" } else { "to" };
         self.with(|s| {
@@ -151,7 +151,7 @@ impl Hub {
         });
     }
 
-    /// Returns what was written since the last time.
+    /// Returns the writes since the last call.
     #[track_caller]
     pub fn writes(&self) -> Vec<String> {
         self.with(|s| std::mem::take(&mut s.writes))
@@ -170,7 +170,7 @@ fn ok(value: &Value) -> Option<Reply> {
 }
 
 fn fails(status: u16, message: &str) -> Option<Reply> {
-    // One has a list of errors, the other one.
+    // One product has a list of errors, the other a single one.
     let body = json!({ "errors": [{ "context": null, "message": message }], "error": { "message": message } });
     Some(Reply::json(status, &body))
 }
@@ -289,7 +289,7 @@ impl State {
 
     fn old_builds(&mut self, request: &Request) -> Option<Reply> {
         if !self.is_old {
-            // A newer one has them too, and says nothing else there.
+            // A newer server has them too, but returns nothing here.
             return ok(&json!({ "isLastPage": true, "values": [] }));
         }
         match request.method.as_str() {
@@ -381,7 +381,7 @@ impl State {
             ("GET", ["pullrequests", "12", "comments"]) => {
                 let mut values: Vec<Value> = self.notes.iter().map(cloud_comment).collect();
                 values.extend(self.replies.iter().cloned());
-                // One that is gone stays in the list.
+                // A deleted comment stays in the list.
                 values.push(json!({ "id": 1, "deleted": true, "content": { "raw": "" }, "user": account(ME) }));
                 ok(&json!({ "values": values }))
             }
@@ -443,7 +443,7 @@ impl State {
         })
     }
 
-    /// Notes what a query lacks.
+    /// Records missing parameters of a query.
     fn query(&mut self, request: &Request, needed: &[(&str, &str)]) {
         let query = request.path.split_once('?').map_or("", |(_, query)| query);
         for (name, value) in needed {
@@ -453,7 +453,7 @@ impl State {
         }
     }
 
-    /// Notes what a body has too much or too little.
+    /// Records missing and unknown members of a body.
     fn keys(&mut self, body: &Value, needed: &[&str], allowed: &[&str]) {
         let Some(object) = body.as_object() else { return self.wrong.push(format!("no object: {body}")) };
         let missing = needed.iter().filter(|k| !object.contains_key(**k)).map(|k| format!("lacks {k}: {body}"));
@@ -498,7 +498,7 @@ impl State {
 }
 
 fn account(id: u64) -> Value {
-    // Anybody can take the same name.
+    // Any account can choose the same name.
     json!({ "uuid": format!("{{{id}}}"), "nickname": "robot", "display_name": "Robot", "type": "user" })
 }
 
@@ -515,7 +515,7 @@ fn cloud_comment(note: &Note) -> Value {
     comment
 }
 
-/// Returns a number of the query; 0 where it is not there.
+/// Returns a number of the query; 0 if it is missing.
 fn number(request: &Request, name: &str) -> u64 {
     let query = request.path.split_once('?').map_or("", |(_, query)| query);
     query.split('&').find_map(|p| p.strip_prefix(name)?.strip_prefix('=')).map_or(0, |n| n.parse().unwrap())

@@ -1,4 +1,4 @@
-//! Commands in replies on both Bitbuckets.
+//! Tests of commands in replies on both Bitbuckets.
 
 use super::LINE;
 use crate::forge::bitbucket::hub::{Speech, State};
@@ -91,7 +91,7 @@ fn an_administrator_of_bitbucket_waives_a_finding_by_a_reply() {
     }
 }
 
-/// A change of the server's state; true: of Bitbucket Cloud.
+/// A change of the server's state; the flag is true for Bitbucket Cloud.
 type Change = fn(&mut State, bool);
 
 #[test]
@@ -128,7 +128,7 @@ fn bitbucket_refuses_what_others_refuse() {
             w.hub.with(|s| change(s, matches!(speech, Speech::Cloud)));
             is_refused(&w, why);
         }
-        // A co-author who is known elsewhere among the commits is one of them.
+        // A co-author with a known account elsewhere among the commits counts as an author.
         let w = talk(speech, "/reject a demo");
         w.hub.with(|s| s.written["message"] = json!("x\n\nCo-authored-by: A <author@example.com>"));
         assert_eq!(report(&w, 0).0["actor"], "@mara");
@@ -137,7 +137,7 @@ fn bitbucket_refuses_what_others_refuse() {
 
 #[test]
 fn only_a_reply_about_this_head_counts_on_bitbucket() {
-    // Data Center: the newest event that moved the source; those that moved the target do not count.
+    // Data Center: the newest event that moved the source; events that moved the target do not count.
     let w = talk(Speech::Server, "/reject a demo");
     let (head, other) = (w.head.clone(), "1".repeat(40));
     let moved = |from: &str, before: &str, at: u64| json!({ "action": "RESCOPED", "fromHash": from, "previousFromHash": before, "createdDate": at });
@@ -147,7 +147,7 @@ fn only_a_reply_about_this_head_counts_on_bitbucket() {
     assert_eq!(report(&w, 0).0["actor"], "@mara");
     w.hub.with(|s| s.events = vec![moved(&other, &head, PUSHED)]);
     is_refused(&w, "name the full ID of the head");
-    // Cloud: the oldest update in a row that names the head.
+    // Cloud: the oldest of the consecutive updates with this head.
     let w = talk(Speech::Cloud, "/reject a demo");
     let (early, late) = ("2026-01-01T10:00:00.000000+00:00", "2026-01-01T11:30:00.000000+00:00");
     w.hub.with(|s| s.events = vec![update(&w.head, late), update(&w.head, early)]);

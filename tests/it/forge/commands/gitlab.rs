@@ -1,4 +1,4 @@
-//! Commands in replies on GitLab.
+//! Tests of commands in replies on GitLab.
 
 use super::LINE;
 use crate::forge::gitlab::World;
@@ -87,7 +87,7 @@ fn gitlab_refuses_what_others_refuse() {
         w.lab.with(change);
         is_refused(&w, why);
     }
-    // The newest version is of another head, or the list cannot be read: the reply names the head.
+    // The newest version has another head, or the list cannot be read: the reply names the head.
     let w = talk("/reject a demo");
     w.lab.with(|s| s.versions[0]["head_commit_sha"] = json!("1".repeat(40)));
     is_refused(&w, "name the full ID of the head");
@@ -110,7 +110,7 @@ fn private_addresses_that_gitlab_made_name_their_account() {
     is_refused(&w, "an author of the change");
     set(format!("3-author@users.noreply.{host}"));
     assert_eq!(report(&w, 0).0["actor"], "@mara");
-    // Another host's say nothing here.
+    // Addresses of another host do not identify an account.
     set("3-author@users.noreply.gitlab.com".to_owned());
     is_refused(&w, "not all authors of the change are known");
 }
