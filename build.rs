@@ -19,6 +19,8 @@ mod needs;
 #[path = "src/rules/prefilter.rs"]
 #[expect(dead_code, reason = "the build script uses a part of it")]
 mod prefilter;
+#[path = "src/rules/flow/slot.rs"]
+mod slot;
 #[path = "src/rules/needs/token.rs"]
 mod token;
 
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=src/rules/calibration.rs");
     println!("cargo::rerun-if-changed=src/rules/flow/format.rs");
     println!("cargo::rerun-if-changed=src/rules/flow/format");
+    println!("cargo::rerun-if-changed=src/rules/flow/slot.rs");
     println!("cargo::rerun-if-changed=src/rules/format.rs");
     println!("cargo::rerun-if-changed=src/rules/needs/derive.rs");
     println!("cargo::rerun-if-changed=src/rules/needs/token.rs");

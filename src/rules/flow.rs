@@ -7,6 +7,7 @@
 mod call;
 mod callback;
 mod constant;
+mod declared;
 mod derive;
 mod eval;
 mod guard;
@@ -19,6 +20,7 @@ mod prefilter;
 mod run;
 mod shape;
 mod sink;
+mod slot;
 mod start;
 mod table;
 #[cfg(test)]

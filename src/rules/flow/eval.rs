@@ -354,7 +354,8 @@ impl<'m> Run<'m> {
         let path = self.paths.member(base.path, name, word);
         let rest = base.items.as_ref().and_then(|i| i.rest.clone()).unwrap_or_default();
         let own = Value::tainted(join_taints(&base.taints, &rest.taints));
-        let v = self.read(path, own, span);
+        let harmless = self.kinds_of_field(base, name);
+        let v = self.read(path, own, span).clean(harmless);
         self.conventional(v, name)
     }
 

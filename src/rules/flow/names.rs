@@ -248,8 +248,8 @@ pub(super) fn transparent(word: &str) -> u32 {
             path
         }
         // A URL with the host of a list is not a path of this machine.
-        "normalize" | "getHost" | "hostname" | "Hostname" | "netloc" | "parse_url" | "PHP_URL_HOST" | "getAuthority"
-        | "getHostName" | "DnsSafeHost" => path | url,
+        "normalize" | "getHost" | "hostname" | "Hostname" | "netloc" | "parse_url" | "PHP_URL_HOST"
+        | "getAuthority" | "getHostName" | "DnsSafeHost" => path | url,
         "urlparse"
         | "urlsplit"
         | "urljoin"

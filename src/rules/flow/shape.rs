@@ -331,6 +331,8 @@ pub(super) struct Class {
     pub(super) marks: Vec<Mark>,
     pub(super) fields: Vec<Field>,
     pub(super) methods: Vec<FunctionId>,
+    /// Its values are constants of the file. Known for Java.
+    pub(super) is_enum: bool,
     /// Other statements of the body: `before_action :x`, static blocks, nested classes.
     pub(super) body: Block,
 }

@@ -249,8 +249,8 @@ impl<'m> Run<'m> {
     /// Returns the value of a parameter of a function that outside code calls.
     fn entry_param(&mut self, p: &'m Param, i: usize, handlers: &[&'static Handler], marks: &'m [Mark]) -> Value {
         let declared = p.ty.and_then(|t| self.type_path(t));
-        let word = p.ty.map(|t| self.module.word(t)).unwrap_or_default();
-        if is_number(word) || self.is_converted(p, marks) {
+        let harmless = self.kinds_of_param(p, marks);
+        if harmless == u32::MAX {
             let unknown = self.origin(p.span, "parameter", Proof::Unknown, 0);
             return self.number(&unknown);
         }
@@ -291,23 +291,7 @@ impl<'m> Run<'m> {
                 v.taints = None;
             }
         }
-        v
-    }
-
-    /// Returns true if a route's converter makes the parameter a number: `/user/<int:id>`.
-    fn is_converted(&self, p: &Param, marks: &'m [Mark]) -> bool {
-        let Some(name) = p.name else { return false };
-        let name = self.module.word(name);
-        for m in marks {
-            for a in &m.args {
-                if let ExprKind::Text(t) = &self.module.expr(a.value).kind
-                    && ["int", "float", "uuid"].iter().any(|k| t.contains(&format!("<{k}:{name}>")))
-                {
-                    return true;
-                }
-            }
-        }
-        false
+        v.clean(harmless)
     }
 
     /// Returns true if a parameter has the data or the type of a handler.

@@ -1,5 +1,6 @@
 //! Knowledge as static tables. The build script generates them from `knowledge/*.toml`.
 
+use super::slot::{SLOTS, slot};
 use super::{Confidence, EntryTexts, FlowLanguage};
 use crate::finding::Severity;
 
@@ -194,6 +195,8 @@ pub(super) struct Table {
     pub(super) calls: &'static [Call],
     /// Patterns, sorted by `last`.
     pub(super) patterns: &'static [Pattern],
+    /// The filter of `last`; see [`super::slot`].
+    pub(super) slots: &'static [u64; SLOTS / 64],
     /// Makers of values of each type, sorted by the type.
     pub(super) makers: &'static [(&'static str, Makers)],
 }
@@ -213,8 +216,17 @@ impl Table {
         }
     }
 
+    /// Returns false if no pattern has this last word.
+    pub(super) fn may_end(&self, last: &[u8]) -> bool {
+        let slot = slot(last);
+        self.slots.get(slot / 64).is_none_or(|bits| bits >> (slot % 64) & 1 == 1)
+    }
+
     /// Returns the patterns whose last word is `last`.
     pub(super) fn ending(&self, last: &str) -> &'static [Pattern] {
+        if !self.may_end(last.as_bytes()) {
+            return &[];
+        }
         let start = self.patterns.partition_point(|p| p.last < last);
         let rest = self.patterns.get(start..).unwrap_or_default();
         let end = rest.partition_point(|p| p.last == last);

@@ -9,7 +9,7 @@
 use super::prefilter::{has_index, has_stand_in};
 use super::sink::same;
 use super::table::{Condition, Handler, Pattern, Place, Role, Sink, Table};
-use super::word::{Word, is_indirect, words};
+use super::word::{Word, is_indirect, words, words_where};
 use super::{FlowLanguage, is_word};
 use foldhash::fast::RandomState;
 use std::cell::{OnceCell, RefCell};
@@ -146,23 +146,26 @@ impl<'t> Trigger<'t> {
 
     /// Returns the patterns that a part of the file can match.
     fn candidates<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = (&'static Pattern, Word<'s>)> + 's {
-        words(part).filter(|word| self.may_name(*word)).flat_map(move |word| {
-            let named = self.table.ending(word.text).iter().filter(move |p| self.may_be(p, word));
-            named.chain(self.indexed(word)).map(move |pattern| (pattern, word))
-        })
+        let is_index = |rest: &[u8]| rest.iter().find(|b| !matches!(b, b' ' | b'\t')) == Some(&b'[');
+        let is_known = move |word: &[u8], rest: &[u8]| self.table.may_end(word) || is_index(rest);
+        words_where(part, is_known).flat_map(move |word| self.named(word).map(move |pattern| (pattern, word)))
     }
 
-    /// Returns true if a word is in the tables, and not in a comment.
-    fn may_name(&self, word: Word<'_>) -> bool {
-        let is_known = word.after() == Some(b'[') || !self.table.ending(word.text).is_empty();
-        is_known && !word.is_in_comment(self.language)
+    /// Returns the patterns that a word can match.
+    fn named<'s>(&'s self, word: Word<'s>) -> impl Iterator<Item = &'static Pattern> + 's {
+        let mut ending = self.table.ending(word.text);
+        let mut is_indexed = word.after() == Some(b'[');
+        if (is_indexed || !ending.is_empty()) && word.is_in_comment(self.language) {
+            (ending, is_indexed) = (&[], false);
+        }
+        let indexed = is_indexed.then(|| self.indexed(word)).into_iter().flatten();
+        ending.iter().filter(move |p| self.may_be(p, word)).chain(indexed)
     }
 
     /// Returns the patterns that an index or key of a word can match: `session.[]=()` for `session[`.
     fn indexed(&self, word: Word<'_>) -> impl Iterator<Item = &'static Pattern> + use<> {
-        let ends: &[&str] = if word.after() == Some(b'[') { &["[]", "[]="] } else { &[] };
-        let of_word = word.text.to_owned();
-        let patterns = ends.iter().flat_map(|end| self.table.ending(end));
+        let (table, of_word) = (self.table, word.text.to_owned());
+        let patterns = ["[]", "[]="].into_iter().flat_map(|end| table.ending(end));
         patterns.filter(move |p| !p.prefix.is_empty() && last_of(p.prefix) == of_word)
     }
 

@@ -181,18 +181,28 @@ fn quoted_literal(text: &[u8], quote: u8, language: FlowLanguage, is_raw: bool) 
 
 /// Returns the words of a text. A back-tick is also a word.
 pub(super) fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
-    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+    words_where(text, |_, _| true)
+}
+
+/// Returns the words of a text that pass a test of their bytes and of the text after them.
+pub(super) fn words_where<'t>(
+    text: &'t [u8],
+    is_wanted: impl Fn(&[u8], &[u8]) -> bool,
+) -> impl Iterator<Item = Word<'t>> {
+    let whole = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let mut at = 0;
     std::iter::from_fn(move || {
-        while at < text.len() {
+        while at < whole.len() {
             let start = at;
-            let len = text[start..].iter().take_while(|b| is_word(**b)).count();
+            let len = whole[start..].iter().take_while(|b| is_word(**b)).count();
             at += len.max(1);
-            let end = if len == 0 && text[start] == b'`' { start + 1 } else { start + len };
-            if let Ok(word) = std::str::from_utf8(&text[start..end])
-                && !word.is_empty()
+            let end = if len == 0 && whole[start] == b'`' { start + 1 } else { start + len };
+            let bytes = &whole[start..end];
+            if !bytes.is_empty()
+                && is_wanted(bytes, &whole[end..])
+                && let Ok(text) = std::str::from_utf8(bytes)
             {
-                return Some(Word { text: word, whole: text, start, end });
+                return Some(Word { text, whole, start, end });
             }
         }
         None

@@ -80,21 +80,26 @@ fn by_lines<F: Borrow<Finding>>(mut found: Vec<F>) -> Vec<Vec<F>> {
 }
 
 /// Lets the analysis of data flow decide where a rule of single lines judges the origin of a value
-/// from the lines above. A finding becomes a suggestion if the analysis knows the call in its line
-/// and no value from outside reaches the call.
-pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, found: &mut [Finding]) {
+/// from the lines above, or sees data of a request in the line. A finding becomes a suggestion if
+/// the analysis knows the call in its line and no value from outside reaches the call: the route
+/// can have validated it.
+///
+/// `of_script`: the analysis read the scripts of a page, and not its markup.
+pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, of_script: bool, found: &mut [Finding]) {
     for found in by_lines(found.iter_mut().collect()) {
-        trust_flows_of_lines(rules, language, found);
+        trust_flows_of_lines(rules, language, of_script, found);
     }
 }
 
-fn trust_flows_of_lines(rules: &RuleSet, language: FlowLanguage, found: Vec<&mut Finding>) {
+fn trust_flows_of_lines(rules: &RuleSet, language: FlowLanguage, of_script: bool, found: Vec<&mut Finding>) {
     let (flows, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for f in others {
-        let Some(index) = rules.index_of(f.rule_id()).filter(|i| rules.rule(*i).judges_origin) else { continue };
+        let names_request = f.rule_id().ends_with(OF_REQUEST) && !of_script && f.cwe() != Some(FILTER);
+        let judged = |i: &u16| rules.rule(*i).judges_origin || names_request;
+        let Some(index) = rules.index_of(f.rule_id()).filter(judged) else { continue };
         let severity = rules.severity_of_unknown(index);
-        let is_proven =
-            flows.iter().any(|flow| is_same_flaw(flow, f) && flow.severity() > severity_of_unknown(rules, flow));
+        let is_about = |flow: &Finding| is_same_flaw(flow, f) || names_request && are_on_same_lines(flow, f);
+        let is_proven = flows.iter().any(|flow| is_about(flow) && flow.severity() > severity_of_unknown(rules, flow));
         if !is_proven && f.severity() > severity && flow::has_sink(language, f.quote().as_bytes()) {
             f.doubt(severity, UNKNOWN);
         }
@@ -112,6 +117,11 @@ fn without_covered(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
         |f: &Finding| covering.iter().any(|(other, severity)| *other == flaw(f) && *severity >= f.severity());
     found.into_iter().filter(|f| !judges(f) || !is_covered(f)).collect()
 }
+
+/// End of the IDs of rules of single lines whose pattern names data of a request.
+const OF_REQUEST: &str = "-request";
+/// The weakness of filters of NoSQL databases. The tables know only a part of the names of their collections.
+const FILTER: u32 = 943;
 
 /// Families of executed code and of memory errors: one rule of single lines may report the same
 /// flaw as code and another rule as a command.

@@ -4,6 +4,7 @@ use super::{
     Call, Condition, File, Guard, Handler, KINDS, Many, Params, Place, Places, Presence, Propagator, SOURCES,
     Sanitizer, Sink, Source, Type, faults,
 };
+use crate::slot::{SLOTS, slot};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -51,6 +52,7 @@ pub(crate) fn table(name: &str, file: &File) -> String {
     patterns.sort();
     patterns.dedup();
     list(&mut out, "patterns", patterns.iter().map(|p| p.text.clone()));
+    let _ = writeln!(out, "slots: &{:?},", slots(&patterns));
     list(&mut out, "makers", makers(file, &patterns).iter().map(|(ty, makers)| maker(ty, makers)));
     out.push_str("};\n");
     out
@@ -78,6 +80,15 @@ fn pattern(patterns: &mut Vec<Written>, text: &str, role: &str, i: usize, is_wri
     );
     let ty = (role == "Type").then_some(i);
     patterns.push(Written { last: last.to_owned(), text: item, ty });
+}
+
+/// Returns the filter of the last words of patterns.
+fn slots(patterns: &[Written]) -> Vec<u64> {
+    let mut out = vec![0; SLOTS / 64];
+    for slot in patterns.iter().map(|p| slot(p.last.as_bytes())) {
+        out[slot / 64] |= 1 << (slot % 64);
+    }
+    out
 }
 
 /// Returns the makers of each type, sorted by the type. `patterns`: in the order of the written

@@ -7,8 +7,10 @@
 mod compare;
 pub(super) mod foreign;
 mod literal;
+mod tag;
 mod text;
 
+use super::super::declared::CHECKED;
 use super::super::shape::{
     Arg, Block, Case, Class, ClassId, ExprId, ExprKind, Field, Function, FunctionId, Item, Op, Param, Stmt, StmtKind,
     Sym,
@@ -254,7 +256,8 @@ impl Go<'_, '_> {
     /// Adds the fields of one declaration of a struct. A field without a name is a base.
     fn struct_field(&mut self, declaration: Node<'_>, class: &mut Class) {
         let Some(ty) = field(declaration, "type") else { return };
-        let ty = self.ty(ty);
+        let tag = field(declaration, "tag").map(|tag| self.l.text(tag)).unwrap_or_default();
+        let ty = if tag::is_checked(tag) { Some(self.l.sym(CHECKED)) } else { self.ty(ty) };
         let names = fields(declaration, "name");
         if names.is_empty() {
             class.bases.extend(ty);

@@ -366,6 +366,7 @@ fn class(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     let name = field(node, "name").map(|n| l.sym_of(n));
     let mut class =
         Class { span: span(node), name, bases: bases(l, node), marks: marks(l, node), ..Default::default() };
+    class.is_enum = node.kind() == "enum_declaration";
     if node.kind() == "record_declaration" {
         record(l, node, &mut class);
     }

@@ -7,6 +7,7 @@ mod function;
 mod markup;
 mod notice;
 mod output;
+mod validated;
 mod waited;
 
 use super::super::shape::{Block, Case, Catch, ExprId, ExprKind, Item, Stmt, StmtKind};

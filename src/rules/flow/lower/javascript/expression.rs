@@ -2,7 +2,7 @@
 
 use super::super::super::shape::{Arg, Block, Item, Op, StmtKind};
 use super::super::{Lower, children, field, integer, plain, slow, stmt, unescape};
-use super::{ExprId, ExprKind, callback, class, function, markup, named_value, notice, output, waited};
+use super::{ExprId, ExprKind, callback, class, function, markup, named_value, notice, output, validated, waited};
 use tree_sitter::Node;
 
 /// Lowers an expression, or a pattern that is assigned to.
@@ -282,7 +282,8 @@ fn member(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let of = field_expr(l, node, "object");
     let Some(property) = field(node, "property") else { return of };
     let name = l.sym_of(property);
-    l.expr(node, ExprKind::Member { of, name })
+    let value = l.expr(node, ExprKind::Member { of, name });
+    validated::member(l, node, value)
 }
 
 fn subscript(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -308,7 +309,7 @@ fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if args.kind() == "template_string" {
         return tagged(l, node, function, args);
     }
-    if let Some(id) = callback::special(l, node, function, args) {
+    if let Some(id) = callback::special(l, node, function, args).or_else(|| validated::parsed(l, node)) {
         return id;
     }
     let callee = match (function.kind(), children(args).first().map(|a| a.kind())) {

@@ -1,0 +1,93 @@
+//! Declarations that make a value harmless: types, annotations and converters of parameters and fields.
+
+use super::guard::strictness;
+use super::names::is_number;
+use super::run::Run;
+use super::shape::{Arg, ExprId, ExprKind, Field, Mark, Param, Sym};
+use super::value::Value;
+
+/// All kinds of sinks.
+const ALL: u32 = u32::MAX;
+/// A type that lowering gives to a field whose tag names a check.
+pub(super) const CHECKED: &str = "checked value";
+
+impl<'m> Run<'m> {
+    /// Returns the kinds of sinks for which a parameter is harmless, because the framework converts
+    /// or checks it. `marks`: those of the function.
+    pub(super) fn kinds_of_param(&self, p: &Param, marks: &[Mark]) -> u32 {
+        match self.is_harmless_type(p.ty) || self.is_converted(p, marks) {
+            true => ALL,
+            false => self.kinds_of_checks(&p.marks, p.default),
+        }
+    }
+
+    /// Returns the kinds of sinks for which a field is harmless, if the file declares the class of
+    /// the value.
+    pub(super) fn kinds_of_field(&mut self, base: &Value, name: Sym) -> u32 {
+        let Some(path) = base.path.filter(|_| base.taints.is_some()) else { return 0 };
+        for class in &self.module.classes {
+            let field = class.fields.iter().find(|f| f.name == name);
+            let (Some(field), Some(class)) = (field, class.name) else { continue };
+            if self.type_path(class) == Some(path) {
+                return self.kinds_of_declaration(field);
+            }
+        }
+        0
+    }
+
+    fn kinds_of_declaration(&self, field: &Field) -> u32 {
+        match self.is_harmless_type(field.ty) {
+            true => ALL,
+            false => self.kinds_of_checks(&field.marks, field.value),
+        }
+    }
+
+    /// Returns true for a number, a date, a UUID, and an enum of the file.
+    fn is_harmless_type(&self, ty: Option<Sym>) -> bool {
+        let Some(ty) = ty else { return false };
+        let is_enum = || self.module.classes.iter().any(|c| c.is_enum && c.name == Some(ty));
+        let word = self.module.word(ty);
+        is_number(word) || word == CHECKED || is_enum()
+    }
+
+    /// Returns the kinds of annotations such as `@Pattern(regexp = "…")` and of defaults such as
+    /// `Query(pattern="…")`.
+    fn kinds_of_checks(&self, marks: &[Mark], default: Option<ExprId>) -> u32 {
+        let of_default = match default.map(|d| &self.module.expr(d).kind) {
+            Some(ExprKind::Call { args, .. }) => self.kinds_of_expressions(args, &["pattern", "regex"], false),
+            _ => 0,
+        };
+        let checks = marks.iter().filter(|m| matches!(self.name_of_mark(m), "Pattern" | "RegularExpression"));
+        let of_marks = checks.map(|m| self.kinds_of_expressions(&m.args, &["regexp", "pattern"], true));
+        of_marks.fold(of_default, |all, kinds| all | kinds)
+    }
+
+    /// Returns the kinds for which a text is harmless that the expressions in arguments match.
+    /// `keywords`: names of these arguments; one without a name counts too. `is_full`: an expression
+    /// has to match the whole text, as `javax.validation` and ASP.NET define it.
+    fn kinds_of_expressions(&self, args: &[Arg], keywords: &[&str], is_full: bool) -> u32 {
+        let is_named = |a: &&Arg| a.keyword.is_none_or(|k| keywords.contains(&self.module.word(k)));
+        let texts = args.iter().filter(is_named).filter_map(|a| match &self.module.expr(a.value).kind {
+            ExprKind::Text(text) => Some(text),
+            _ => None,
+        });
+        texts.map(|text| strictness(text, is_full)).fold(0, |all, kinds| all | kinds)
+    }
+
+    fn name_of_mark(&self, mark: &Mark) -> &'m str {
+        match self.module.expr(mark.name).kind {
+            ExprKind::Name(name) | ExprKind::Member { name, .. } => self.module.word(name),
+            _ => "",
+        }
+    }
+
+    /// Returns true if a route's converter makes the parameter a number: `/user/<int:id>`.
+    fn is_converted(&self, p: &Param, marks: &[Mark]) -> bool {
+        let Some(name) = p.name.map(|name| self.module.word(name)) else { return false };
+        let converted = ["int", "float", "uuid"].map(|kind| format!("<{kind}:{name}>"));
+        marks.iter().flat_map(|m| &m.args).any(|a| match &self.module.expr(a.value).kind {
+            ExprKind::Text(path) => converted.iter().any(|part| path.contains(part)),
+            _ => false,
+        })
+    }
+}

@@ -1,0 +1,12 @@
+//! A filter for words: it rejects most of those that are not in a table before the table is searched. The build script uses
+//! it, too.
+
+/// Bits of a filter.
+pub(super) const SLOTS: usize = 8192;
+
+/// Returns the bit of a word.
+pub(super) fn slot(word: &[u8]) -> usize {
+    let byte = |at: usize| word.get(at).copied().map_or(0, usize::from);
+    let last = word.len().saturating_sub(1);
+    (byte(0) + 31 * byte(last) + 131 * byte(last / 2) + 1009 * byte(last / 3) + 257 * word.len()) % SLOTS
+}
