@@ -81,7 +81,62 @@ fn call_inside(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
             return compact(l, node, &args);
         }
     }
+    if let Some(values) = validated(l, node, callee, &args) {
+        return values;
+    }
     l.expr(node, ExprKind::Call { callee, args })
+}
+
+/// Rules of Laravel that only harmless texts pass, without their parameters.
+const STRICT: [&str; 16] = [
+    "integer",
+    "numeric",
+    "decimal",
+    "digits",
+    "boolean",
+    "accepted",
+    "uuid",
+    "ulid",
+    "date",
+    "date_format",
+    "in",
+    "alpha",
+    "alpha_num",
+    "ip",
+    "ipv4",
+    "timezone",
+];
+
+/// Lowers `$request->validate(['id' => 'integer'])` to an array with the input of each key. `None`: the call is another one.
+fn validated(l: &mut Lower<'_>, node: Node<'_>, callee: ExprId, args: &[Arg]) -> Option<ExprId> {
+    let ExprKind::Member { of, name } = l.module.expr(callee).kind else { return None };
+    if l.module.word(name) != "validate" || node.kind() == "scoped_call_expression" {
+        return None;
+    }
+    let ExprKind::Collection(rules) = &l.module.expr(args.first()?.value).kind else { return None };
+    let keyed = rules.iter().map(|rule| Some((rule.key?, is_strict(l, rule.value)))).collect::<Option<Vec<_>>>()?;
+    let mut items = Vec::new();
+    for (key, is_strict) in keyed {
+        let input = l.sym("input");
+        let callee = l.expr(node, ExprKind::Member { of, name: input });
+        let mut value = l.expr(node, ExprKind::Call { callee, args: vec![plain(key)] });
+        if is_strict {
+            value = l.call(node, "validated value", vec![value]);
+        }
+        items.push(Item { key: Some(key), value, is_spread: false });
+    }
+    (!items.is_empty()).then(|| l.expr(node, ExprKind::Collection(items)))
+}
+
+/// Returns true if one of the rules of a value is strict: `required|in:name,date`, `['required', 'integer']`.
+fn is_strict(l: &Lower<'_>, rules: ExprId) -> bool {
+    match &l.module.expr(rules).kind {
+        ExprKind::Text(text) => {
+            text.split('|').any(|rule| STRICT.contains(&rule.split(':').next().unwrap_or_default()))
+        }
+        ExprKind::Collection(items) => items.iter().any(|item| is_strict(l, item.value)),
+        _ => false,
+    }
 }
 
 /// Lowers `compact('a', 'b')` to `['a' => $a, 'b' => $b]`.
