@@ -270,6 +270,9 @@ impl Flow {
 pub struct Analysis {
     /// Flows in the order of their positions in the file.
     pub flows: Vec<Flow>,
+    /// Bytes at which the calls and writes start that are sinks and can run, in order. The absence of
+    /// a flow proves nothing about code that the analysis takes for dead.
+    pub judged: Vec<usize>,
     /// False if a limit of size or work ended the analysis early.
     pub is_complete: bool,
     /// True if the grammar reads the whole file. If it does not, the absence of a flow proves
@@ -312,7 +315,12 @@ pub(super) fn analyse_parsed(language: FlowLanguage, text: &[u8], known: Option<
         return Analysis { bytes_parsed: text.len(), ..Analysis::default() };
     };
     let module = lower::module(language, tree.root_node(), text);
-    let (flows, is_complete) = start::run(language, &module, text);
-    let is_readable = !tree.root_node().has_error();
-    Analysis { flows, is_complete: is_complete && !module.is_partial, is_readable, bytes_parsed: text.len() }
+    let start::Outcome { flows, is_complete, judged } = start::run(language, &module, text);
+    Analysis {
+        flows,
+        judged: judged.into_iter().map(|at| at as usize).collect(),
+        is_complete: is_complete && !module.is_partial,
+        is_readable: !tree.root_node().has_error(),
+        bytes_parsed: text.len(),
+    }
 }

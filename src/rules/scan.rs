@@ -117,15 +117,14 @@ fn reading(
         change::scan(file, &mut scan.reporter);
     }
     let is_tree_partial = scan.is_tree_partial;
-    let of_script = scan.reporter.languages().any_of(&["vue"]);
     let rest = scan.reporter.rest();
     // A flow that is not listed proves as much as a listed one.
     let is_flow = |rule: &str| rules.index_of(rule).is_some_and(|i| rules.rule(i).matcher == Matcher::Flow);
     let is_listed = !rest.by_rule.iter().any(|unlisted| is_flow(&unlisted.rule));
-    if let Followed::Whole(language) = followed
+    if let Followed::Whole(judged) = &followed
         && is_listed
     {
-        join::trust_flows(rules, language, of_script, &mut out[from..]);
+        join::trust_flows(rules, judged, &mut out[from..]);
     }
     Rest { is_flow_partial: followed == Followed::Partly, is_tree_partial, ..rest }
 }

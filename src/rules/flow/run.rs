@@ -9,7 +9,7 @@ use super::sink::Found;
 use super::table::{Condition, Table};
 use super::value::{Const, Env, Key, Origin, Taints, Value, What, join};
 use super::{Proof, Subject};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The object of a method, as a variable.
 pub(super) const THIS: Sym = Sym(u32::MAX);
@@ -97,6 +97,8 @@ pub(super) struct Run<'m> {
     pub(super) checked: Vec<(u32, u32)>,
     /// Nothing is reported while this is above 0.
     pub(super) silence: u32,
+    /// Bytes at which the calls and writes start that are sinks and were run.
+    pub(super) judged: BTreeSet<u32>,
     pub(super) depth: u32,
     pub(super) work: u64,
     pub(super) is_complete: bool,

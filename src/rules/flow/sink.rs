@@ -252,6 +252,10 @@ impl Run<'_> {
     /// Reports the table entries that match a call.
     pub(super) fn check_call(&mut self, path: PathId, call: &CallInfo<'_>, writes: bool) {
         let hits = self.paths.hits(path);
+        let is_sink = hits.iter().any(|h| h.write == writes && matches!(h.role, Role::Sink(_)));
+        if is_sink && self.silence == 0 {
+            self.judged.insert(call.span.start);
+        }
         let mut has_sink = 0u32;
         for hit in hits.iter().filter(|h| h.write == writes) {
             match hit.role {

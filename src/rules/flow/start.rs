@@ -9,7 +9,7 @@ use super::sink::{CallInfo, Found, way};
 use super::table::{Handler, Place, Table};
 use super::value::{Env, Key, Taint, Value, What, join};
 use super::{Flow, FlowLanguage, Proof, Step, StepRole, Subject};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Steps of work for every file, and for each of its expressions.
 const WORK: u64 = 60_000;
@@ -17,8 +17,17 @@ const WORK_PER_EXPRESSION: u64 = 60;
 /// Steps of work for a file, at most.
 const MOST_WORK: u64 = 1_200_000;
 
-/// Returns the flows in a file. Returns false as the second value if the work limit was reached.
-pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<Flow>, bool) {
+/// The result of a run.
+pub(super) struct Outcome {
+    pub(super) flows: Vec<Flow>,
+    /// False: the work limit was reached.
+    pub(super) is_complete: bool,
+    /// Bytes at which the sinks start that were run.
+    pub(super) judged: BTreeSet<u32>,
+}
+
+/// Finds the flows in a file.
+pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> Outcome {
     let is_strict = !module.imports.is_empty() && module.imports.iter().all(|i| module.word(i.alias) != "*");
     let mut run = Run {
         language,
@@ -54,6 +63,7 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<
         wanted: None,
         last_ends: None,
         silence: 0,
+        judged: BTreeSet::new(),
         depth: 0,
         work: (WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64).min(MOST_WORK),
         is_complete: true,
@@ -61,7 +71,7 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> (Vec<
     run.prepare();
     run.file();
     let flows = run.flows();
-    (flows, run.is_complete)
+    Outcome { flows, is_complete: run.is_complete, judged: run.judged }
 }
 
 impl<'m> Run<'m> {

@@ -15,7 +15,7 @@ use crate::rules::role::Role;
 use crate::rules::{MARK, glob, parse};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 /// The rule of each word of the tables: a kind of sink, or the `rule` of a structural call.
@@ -100,13 +100,23 @@ const STEP_MAX: usize = 200;
 const STEP_READ: usize = 600;
 
 /// The result of the analysis of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Followed {
     /// The analysis was not needed, or the grammar could not read the whole file.
     Not,
     /// A limit ended the analysis.
     Partly,
-    Whole(FlowLanguage),
+    Whole(Judged),
+}
+
+/// The part of a file about which the absence of a flow proves something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Judged {
+    pub(super) language: FlowLanguage,
+    /// The analysis read the scripts of a page, and not its markup.
+    pub(super) of_script: bool,
+    /// Lines on which a sink starts that can run.
+    pub(super) sinks: BTreeSet<LineNo>,
 }
 
 /// Position at which a flow is reported.
@@ -184,7 +194,11 @@ impl<'a> Scan<'a> {
             self.report_flow(change, rule, f, &anchor);
         }
         match (analysis.is_complete, analysis.is_readable) {
-            (true, true) => Followed::Whole(language),
+            (true, true) => Followed::Whole(Judged {
+                language,
+                of_script: self.reporter.languages().any_of(&["vue"]),
+                sinks: analysis.judged.iter().filter_map(|at| change.new.line_number(at + base)).collect(),
+            }),
             (true, false) => Followed::Not,
             (false, _) => Followed::Partly,
         }

@@ -1,9 +1,10 @@
 //! Joins findings of several rules about one flaw on the same lines, so that one rule reports it.
 
+use super::flow::Judged;
 use crate::finding::{Confidence, Finding, LineSpan, Severity};
 use crate::rules::RuleSet;
 use crate::rules::catalog::Matcher;
-use crate::rules::flow::{self, FlowLanguage};
+use crate::rules::flow;
 use crate::rules::report::UNKNOWN;
 use std::borrow::Borrow;
 
@@ -83,27 +84,31 @@ fn by_lines<F: Borrow<Finding>>(mut found: Vec<F>) -> Vec<Vec<F>> {
 /// from the lines above, or sees data of a request in the line. A finding becomes a suggestion if
 /// the analysis knows the call in its line and no value from outside reaches the call: the route
 /// can have validated it.
-///
-/// `of_script`: the analysis read the scripts of a page, and not its markup.
-pub(super) fn trust_flows(rules: &RuleSet, language: FlowLanguage, of_script: bool, found: &mut [Finding]) {
+pub(super) fn trust_flows(rules: &RuleSet, judged: &Judged, found: &mut [Finding]) {
     for found in by_lines(found.iter_mut().collect()) {
-        trust_flows_of_lines(rules, language, of_script, found);
+        trust_flows_of_lines(rules, judged, found);
     }
 }
 
-fn trust_flows_of_lines(rules: &RuleSet, language: FlowLanguage, of_script: bool, found: Vec<&mut Finding>) {
+fn trust_flows_of_lines(rules: &RuleSet, judged: &Judged, found: Vec<&mut Finding>) {
     let (flows, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for f in others {
-        let names_request = f.rule_id().ends_with(OF_REQUEST) && !of_script && f.cwe() != Some(FILTER);
-        let judged = |i: &u16| rules.rule(*i).judges_origin || names_request;
-        let Some(index) = rules.index_of(f.rule_id()).filter(judged) else { continue };
+        let names_request = f.rule_id().ends_with(OF_REQUEST) && is_judged(judged, f);
+        let is_subject = |i: &u16| rules.rule(*i).judges_origin || names_request;
+        let Some(index) = rules.index_of(f.rule_id()).filter(is_subject) else { continue };
         let severity = rules.severity_of_unknown(index);
         let is_about = |flow: &Finding| is_same_flaw(flow, f) || names_request && are_on_same_lines(flow, f);
         let is_proven = flows.iter().any(|flow| is_about(flow) && flow.severity() > severity_of_unknown(rules, flow));
-        if !is_proven && f.severity() > severity && flow::has_sink(language, f.quote().as_bytes()) {
+        if !is_proven && f.severity() > severity && flow::has_sink(judged.language, f.quote().as_bytes()) {
             f.doubt(severity, UNKNOWN);
         }
     }
+}
+
+/// Returns true if the absence of a flow proves that the data of a request in the lines of a finding is harmless.
+fn is_judged(judged: &Judged, f: &Finding) -> bool {
+    let runs = |lines: LineSpan| judged.sinks.range(lines.first..=lines.last).next().is_some();
+    !judged.of_script && f.cwe() != Some(FILTER) && f.lines().is_some_and(runs)
 }
 
 fn without_covered(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {

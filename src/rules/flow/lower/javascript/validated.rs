@@ -5,6 +5,7 @@ use super::super::super::guard::strictness;
 use super::super::super::shape::Item;
 use super::super::{Lower, children, field};
 use super::expression::expr;
+use super::notice::mentions;
 use super::{ExprId, ExprKind, function};
 use tree_sitter::Node;
 
@@ -166,7 +167,7 @@ impl Wanted<'_> {
             let chain = CHAINS.iter().find(|(name, _)| *name == word);
             let is_about = |(_, group): &(&str, Option<usize>)| group.is_none_or(|group| group == self.group);
             if chain.is_some_and(is_about) {
-                return is_checked && arguments.first().is_some_and(|a| quoted(l.text(*a)) == self.name);
+                return is_checked && rejects(l) && arguments.first().is_some_and(|a| quoted(l.text(*a)) == self.name);
             }
             let lower = word.to_ascii_lowercase();
             let validates = lower.contains("valid") || lower.contains("celebrate");
@@ -192,6 +193,14 @@ impl Wanted<'_> {
             names.contains(&key.trim_end_matches(']')) && is_strict_in(l, value, self.name, LEVELS)
         })
     }
+}
+
+/// Returns true if the file reads the result of express-validator, which rejects nothing by itself, or names a middleware
+/// that does.
+fn rejects(l: &Lower<'_>) -> bool {
+    ["validationResult(", "matchedData(", "validate)", "validate]", "validate,", "checkErrors"]
+        .iter()
+        .any(|word| mentions(l, word))
 }
 
 /// Returns true if a schema has a strict entry for a name.
@@ -224,7 +233,8 @@ pub(super) fn parsed(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
     let wrapper = match method {
         "parse" | "parseAsync" => None,
         "safeParse" | "safeParseAsync" => Some("data"),
-        "validate" => Some("value"),
+        // Joi returns invalid values too.
+        "validate" if declares_error(l, node) => Some("value"),
         _ => return None,
     };
     let schema = schema_of(l, field(callee, "object")?)?;
@@ -243,6 +253,12 @@ pub(super) fn parsed(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
     let Some(wrapper) = wrapper else { return Some(value) };
     let key = l.constant(node, wrapper);
     Some(l.expr(node, ExprKind::Collection(vec![Item { key: Some(key), value, is_spread: false }])))
+}
+
+/// Returns true if a call is the value of `{ value, error }`.
+fn declares_error(l: &Lower<'_>, call: Node<'_>) -> bool {
+    let target = call.parent().filter(|p| p.kind() == "variable_declarator").and_then(|p| field(p, "name"));
+    target.is_some_and(|t| t.kind() == "object_pattern" && l.text(t).contains("error"))
 }
 
 /// A schema: its text, and the literal with its keys.
@@ -296,8 +312,11 @@ fn object_of(l: &mut Lower<'_>, node: Node<'_>, schema: Node<'_>, given: Node<'_
         let name = quoted(l.text(key));
         let sym = l.sym(name);
         let member = l.expr(node, ExprKind::Member { of, name: sym });
-        let is_strict = is_strict(l.text(value));
-        let value = if is_strict { l.call(node, "validated value", vec![member]) } else { member };
+        // A text cannot be an object in a filter of a database, but harms as any other text does.
+        let schema = l.text(value);
+        let check =
+            if is_strict(schema) { Some("validated value") } else { schema.contains(".string(").then_some("String") };
+        let value = check.map_or(member, |check| l.call(node, check, vec![member]));
         let key = l.constant(node, name);
         items.push(Item { key: Some(key), value, is_spread: false });
     }
