@@ -23,6 +23,7 @@ mod lexer;
 mod line_ends;
 mod markers;
 mod mask;
+mod migration;
 mod needs;
 mod origin;
 mod parse;

@@ -95,6 +95,8 @@ pub(crate) enum Matcher {
     Flow,
     /// Code that looks at the change itself: `super::change`.
     Change,
+    /// The statements of database migrations: `super::migration`.
+    Migration,
     /// A condition on the syntax tree: `super::structural`.
     Structural,
 }

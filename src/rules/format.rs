@@ -180,6 +180,7 @@ pub(crate) const MATCHERS: &[&str] = &[
     "kubernetes-data",
     "flow",
     "change",
+    "migration",
     STRUCTURAL,
 ];
 
