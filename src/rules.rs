@@ -22,6 +22,7 @@ mod leak;
 mod lexer;
 mod line_ends;
 mod markers;
+mod markup;
 mod mask;
 mod migration;
 mod needs;

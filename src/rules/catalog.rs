@@ -97,6 +97,8 @@ pub(crate) enum Matcher {
     Change,
     /// The statements of database migrations: `super::migration`.
     Migration,
+    /// Request data in variables of components and pages: `super::markup`.
+    Markup,
     /// A condition on the syntax tree: `super::structural`.
     Structural,
 }

@@ -181,6 +181,7 @@ pub(crate) const MATCHERS: &[&str] = &[
     "flow",
     "change",
     "migration",
+    "markup",
     STRUCTURAL,
 ];
 

@@ -125,7 +125,9 @@ impl<'a> Migration<'a> {
         }
         let created_by_sql = statements.iter().filter_map(|(tokens, ..)| hazard::created(tokens));
         created.extend(created_by_sql);
-        let dialect = if statements.is_empty() { Dialect::Unknown } else { Dialect::of(text, path, form == Form::Sql) };
+        let mut tokens = statements.iter().flat_map(|(tokens, ..)| tokens.iter());
+        let has_backticks = tokens.any(|token| token.kind == sql::Kind::Quoted && token.text.starts_with('`'));
+        let dialect = if statements.is_empty() { Dialect::Unknown } else { Dialect::of(text, path, has_backticks) };
         Self { statements, created, dialect }
     }
 

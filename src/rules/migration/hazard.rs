@@ -122,14 +122,14 @@ const SIGNS: [(Dialect, &[&str]); 3] = [
 
 impl Dialect {
     /// Guesses the database of a migration from its path and its text.
-    pub(super) fn of(text: &str, path: &[u8], is_sql: bool) -> Self {
+    pub(super) fn of(text: &str, path: &[u8], has_backticks: bool) -> Self {
         let path = String::from_utf8_lossy(path).to_ascii_lowercase();
         let words: Vec<&str> = path.split(|c: char| !c.is_ascii_alphanumeric()).collect();
         if let Some((dialect, _)) = NAMES.iter().find(|(_, names)| names.iter().any(|n| words.contains(n))) {
             return *dialect;
         }
         let lower = text.to_ascii_lowercase();
-        if is_sql && lower.contains('`') {
+        if has_backticks {
             return Self::MySql;
         }
         let sign = SIGNS.iter().find(|(_, signs)| signs.iter().any(|sign| lower.contains(sign)));
@@ -176,6 +176,8 @@ pub(super) struct Known<'s> {
     targets: HashSet<String>,
     /// Tables whose rows are copied to another one.
     copied: HashSet<String>,
+    /// Columns that the file adds: another name for one of them breaks nothing.
+    added: HashSet<String>,
     /// Columns that are named in statements that copy or fill.
     filled: HashSet<String>,
     dialect: Dialect,
@@ -183,11 +185,23 @@ pub(super) struct Known<'s> {
 
 impl<'s> Known<'s> {
     pub(super) fn of(statements: &[&[Token<'_>]], created: &'s HashSet<String>, dialect: Dialect) -> Self {
-        let mut known =
-            Self { created, targets: HashSet::new(), copied: HashSet::new(), filled: HashSet::new(), dialect };
+        let mut known = Self {
+            created,
+            targets: HashSet::new(),
+            copied: HashSet::new(),
+            added: HashSet::new(),
+            filled: HashSet::new(),
+            dialect,
+        };
         for tokens in statements {
             if let Some(range) = find(tokens, &["rename", "to"]) {
                 known.targets.extend(name(&tokens[range.end..]).map(|(n, _)| n));
+            }
+            if starts(tokens, &["alter", "table"])
+                && let Some(range) = find(tokens, &["add", "column"])
+            {
+                let column = name(skip(&tokens[range.end..], &["if", "not", "exists"]));
+                known.added.extend(column.map(|(n, _)| n));
             }
             let is_copy = starts(tokens, &["insert", "into"]) && tokens.iter().any(|t| t.is("select"));
             let is_fill = tokens.first().is_some_and(|t| t.is("update"));
@@ -254,7 +268,8 @@ impl<'s> Known<'s> {
     /// Returns the danger of another name for an object.
     fn renamed(&self, at: usize, from: &[Token<'_>], detail: &'static str) -> Option<Hazard> {
         let (old, _) = name(from)?;
-        let is_harmless = self.is_new(&old) || self.targets.contains(&old) || is_scratch(&old);
+        let is_harmless =
+            self.is_new(&old) || self.targets.contains(&old) || self.added.contains(&old) || is_scratch(&old);
         (!is_harmless).then_some(Hazard { rule: RENAMES, at, detail: Some(detail), is_weak: false })
     }
 
@@ -297,7 +312,9 @@ impl<'s> Known<'s> {
         let is_delete = tokens[0].is("delete");
         let rest = if is_delete { skip(&tokens[1..], &["from", "only"]) } else { skip(&tokens[1..], &["only"]) };
         let (table, rest) = name(rest)?;
-        if !is_delete && !rest.iter().take(3).any(|t| t.is("set")) {
+        let is_statement =
+            if is_delete { starts(tokens, &["delete", "from"]) } else { rest.iter().take(3).any(|t| t.is("set")) };
+        if !is_statement {
             return None;
         }
         let limits = ["where", "limit", "join", "using", "from", "using", "on"];
