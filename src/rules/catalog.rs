@@ -95,6 +95,10 @@ pub(crate) enum Matcher {
     Flow,
     /// Code that checks the change itself: `super::change`.
     Change,
+    /// The statements of database migrations: `super::migration`.
+    Migration,
+    /// Request data in variables of components and pages: `super::markup`.
+    Markup,
     /// A condition on the syntax tree: `super::structural`.
     Structural,
 }

@@ -180,6 +180,8 @@ pub(crate) const MATCHERS: &[&str] = &[
     "kubernetes-data",
     "flow",
     "change",
+    "migration",
+    "markup",
     STRUCTURAL,
 ];
 

@@ -15,7 +15,9 @@ use super::spans::{Lines, Spans};
 use super::suppress::Counting;
 use super::unicode::{self, Surroundings};
 use super::walk::{self, Hay, Match, Scratch, Visitor};
-use super::{RuleSet, Scope, Unlisted, blob, block, bundle, change, decode, glob, markers, secret, spans};
+use super::{
+    RuleSet, Scope, Unlisted, blob, block, bundle, change, decode, glob, markers, markup, migration, secret, spans,
+};
 use crate::diff::{Block, Body, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Finding, LineSpan, Severity};
@@ -115,6 +117,8 @@ fn reading(
     }
     if scope == Scope::All && is_first {
         change::scan(file, &mut scan.reporter);
+        migration::scan(file, &mut scan.reporter);
+        markup::scan(file, &mut scan.reporter);
     }
     let is_tree_partial = scan.is_tree_partial;
     let rest = scan.reporter.rest();

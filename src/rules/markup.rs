@@ -1,0 +1,216 @@
+//! Request data that a variable carries from the script of a component or a page into its markup.
+//!
+//! The analysis of data flow does not follow the markup of Vue, Svelte and JSP. Here a variable is known by the statement that
+//! gives it request data, and is searched in the places that do not escape.
+
+use super::report::{Reporter, Sighting};
+use super::role::{self, Role};
+use crate::diff::{FileChange, LineNo};
+use crate::finding::LineSpan;
+
+const HTML: &str = "component-request-as-html";
+const ADDRESS: &str = "component-request-as-address";
+const PUG: &str = "pug-value-unescaped";
+const PAGE: &str = "jsp-request-variable-unescaped";
+
+/// Expressions of request data in components.
+const SOURCES: [&str; 14] = [
+    "route.query",
+    "route.params",
+    "route.hash",
+    "$route.",
+    "useRoute().query",
+    "useRoute().params",
+    "router.currentRoute.value.query",
+    "$page.url",
+    "page.url.searchParams",
+    "page.url.hash",
+    "location.search",
+    "location.hash",
+    "new URLSearchParams(location",
+    "document.referrer",
+];
+
+/// Calls around an expression that keep its value.
+const WRAPPERS: [&str; 10] = [
+    "computed(",
+    "computed<string>(",
+    "ref(",
+    "$derived(",
+    "String(",
+    "decodeURIComponent(",
+    "() =>",
+    "(",
+    "toRef(",
+    "this.",
+];
+
+/// Parts of words that make a value harmless.
+const HARMLESS: [&str; 10] =
+    ["sanit", "purif", "escap", "encod", "Number(", "parseInt", ".length", "===", ".has(", "xss("];
+
+/// Expressions of request data in JSP.
+const PARAMETERS: [&str; 4] =
+    ["request.getParameter(", "request.getHeader(", "request.getQueryString(", "request.getParameterValues("];
+
+/// Looks at a component or a page.
+pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
+    let path = file.path();
+    let is_component = [&b".vue"[..], b".svelte"].iter().any(|end| path.as_bytes().ends_with(end));
+    let is_page = [&b".jsp"[..], b".jspf"].iter().any(|end| path.as_bytes().ends_with(end));
+    let is_pug = [&b".pug"[..], b".jade"].iter().any(|end| path.as_bytes().ends_with(end));
+    if !(is_component || is_page || is_pug) || role::of(path.as_bytes()) == Role::Test {
+        return;
+    }
+    let Some(text) = file.text() else { return };
+    let Some(whole) = text.new.whole().and_then(|bytes| std::str::from_utf8(bytes).ok()) else { return };
+    let edits = || text.hunks.iter().flat_map(|hunk| &hunk.edits).map(|edit| &edit.new);
+    let names: Vec<&str> =
+        whole.lines().flat_map(|line| if is_page { parameter(line) } else { carriers(line) }).collect();
+    for (number, line) in (1u32..).zip(whole.lines()) {
+        let rule = match () {
+            () if is_page => of_page(line, &names),
+            () if is_pug => of_pug(line),
+            () => of_component(line, &names),
+        };
+        let (Some(rule), Some(number)) = (rule, LineNo::new(number)) else { continue };
+        if edits().any(|new| (new.start..new.start + new.count).contains(&number.get())) {
+            let lines = Some(LineSpan { first: number, last: number, columns: None });
+            out.report(rule, Sighting { file: Some(path), lines, quote: line.as_bytes(), ..Sighting::default() });
+        }
+    }
+}
+
+/// Returns the rule that a line of a component breaks.
+fn of_component(line: &str, names: &[&str]) -> Option<&'static str> {
+    let is_tainted = |value: &str| {
+        let has_name = names.iter().any(|name| has_word(value, name));
+        let has_source = || SOURCES.iter().any(|source| value.contains(source));
+        (has_name || has_source()) && !is_harmless(value)
+    };
+    let markup = between(line, "v-html=\"", '"').or_else(|| between(line, "{@html ", '}'));
+    let written = || line.split_once(".innerHTML = ").map(|(_, value)| value);
+    // A template literal in braces has braces of its own.
+    let markup = if line.contains("{@html `") { line.split_once("{@html ").map(|(_, rest)| rest) } else { markup };
+    if markup.or_else(written).is_some_and(is_tainted) {
+        return Some(HTML);
+    }
+    let address = [(" :href=\"", '"'), (" v-bind:href=\"", '"'), (" href={", '}')];
+    let address = address.iter().find_map(|(open, close)| between(line, open, *close));
+    let is_whole = |value: &str| !value.contains([' ', '+', '`', '?']);
+    address.is_some_and(|value| is_whole(value) && is_tainted(value)).then_some(ADDRESS)
+}
+
+/// Returns the rule that a line of a JSP page breaks.
+fn of_page(line: &str, names: &[&str]) -> Option<&'static str> {
+    let printed = line.split_once("out.print").map(|(_, rest)| rest).or_else(|| between(line, "<%=", '%'))?;
+    let is_tainted = names.iter().any(|name| has_word(printed, name) && !printed.contains(&format!("({name}")))
+        || names.iter().any(|name| printed.trim_start_matches("ln").starts_with(&format!("({name})")));
+    (is_tainted && !is_harmless(printed) && !is_harmless(line)).then_some(PAGE)
+}
+
+/// Returns the rule that a line of a Pug template breaks.
+fn of_pug(line: &str) -> Option<&'static str> {
+    let code = line.trim_start();
+    if code.starts_with("//") || code.starts_with('-') || is_harmless(line) {
+        return None;
+    }
+    let is_value = |value: &str| {
+        let value = value.trim();
+        let is_path = value.bytes().all(|b| is_name(b) || matches!(b, b'.' | b'[' | b']'));
+        is_path && value.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+    };
+    let is_printed = || {
+        let (tag, value) = code.split_once("!=")?;
+        let is_word = tag.split('(').next().is_some_and(|name| !name.contains(' '));
+        let is_tag = is_word && (tag.is_empty() || tag.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ')'));
+        (is_tag && is_value(value)).then_some(())
+    };
+    let is_inserted = || between(line, "!{", '}').filter(|value| is_value(value));
+    (is_printed().is_some() || is_inserted().is_some()).then_some(PUG)
+}
+
+/// Returns the names that a line of a script gives request data.
+fn carriers(line: &str) -> Vec<&str> {
+    let Some((left, right)) = line.split_once(" = ") else { return Vec::new() };
+    let mut value = right.trim_start();
+    while let Some(rest) = WRAPPERS.iter().find_map(|wrapper| value.strip_prefix(wrapper)) {
+        value = rest.trim_start();
+    }
+    if is_harmless(right) || !SOURCES.iter().any(|source| value.starts_with(source)) {
+        return Vec::new();
+    }
+    let left = left.trim_start();
+    let starts = ["const ", "let ", "var ", "$: "];
+    let Some(left) = starts.iter().find_map(|start| left.strip_prefix(start)) else { return Vec::new() };
+    let left = left.split(':').next().unwrap_or_default();
+    let names = left.trim_matches(['{', '}', ' ']).split(',').map(str::trim);
+    names.filter(|name| !name.is_empty() && name.bytes().all(is_name)).collect()
+}
+
+/// Returns the name that a line of a page gives request data.
+fn parameter(line: &str) -> Vec<&str> {
+    let Some((left, right)) = line.split_once('=') else { return Vec::new() };
+    let is_request = PARAMETERS.iter().any(|source| right.trim_start().starts_with(source));
+    let name = left.trim().strip_prefix("String ").map(str::trim);
+    name.filter(|name| is_request && !name.is_empty() && name.bytes().all(is_name)).into_iter().collect()
+}
+
+/// Returns the text between an opening text and the next closing character.
+fn between<'a>(line: &'a str, open: &str, close: char) -> Option<&'a str> {
+    let (_, rest) = line.split_once(open)?;
+    rest.split_once(close).map(|(value, _)| value)
+}
+
+fn is_harmless(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    HARMLESS.iter().any(|part| lower.contains(&part.to_ascii_lowercase()))
+}
+
+/// Returns true if a text has a name as a word that is not a property.
+fn has_word(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].bytes().next_back();
+        let after = text[at + name.len()..].bytes().next();
+        before.is_none_or(|b| !is_name(b) && b != b'.' && b != b'\'' && b != b'"') && after.is_none_or(|b| !is_name(b))
+    })
+}
+
+fn is_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_carries_request_data_only_if_it_is_that_data() {
+        assert_eq!(carriers("const q = computed(() => String(route.query.q ?? ''));"), ["q"]);
+        assert_eq!(carriers("  const { q, page } = route.query;"), ["q", "page"]);
+        assert_eq!(carriers("$: q = $page.url.searchParams.get('q') ?? '';"), ["q"]);
+        for line in [
+            "const post = await load(route.params.id);",
+            "const q = sanitize(route.query.q);",
+            "const n = Number(route.query.n);",
+            "const is = route.query.a === 'b';",
+        ] {
+            assert_eq!(carriers(line), [""; 0], "{line}");
+        }
+        assert_eq!(parameter("String name = request.getParameter(\"name\");"), ["name"]);
+        assert_eq!(parameter("String name = escape(request.getParameter(\"name\"));"), [""; 0]);
+    }
+
+    #[test]
+    fn places_that_do_not_escape_are_known() {
+        assert_eq!(of_component("<p v-html=\"`<b>${q}</b>`\"></p>", &["q"]), Some(HTML));
+        assert_eq!(of_component("<p>{@html `<b>${q}</b>`}</p>", &["q"]), Some(HTML));
+        assert_eq!(of_component("<a :href=\"route.query.back\">x</a>", &[]), Some(ADDRESS));
+        assert_eq!(of_component("<a :href=\"'/x/' + q\">x</a>", &["q"]), None);
+        assert_eq!(of_component("<p v-html=\"clean(post.q)\"></p>", &["q"]), None);
+        assert_eq!(of_component("<p v-html=\"DOMPurify.sanitize(q)\"></p>", &["q"]), None);
+        assert_eq!(of_page("out.println(\"<p>\" + name + \"</p>\");", &["name"]), Some(PAGE));
+        assert_eq!(of_page("out.println(\"<p>\" + Encode.forHtml(name));", &["name"]), None);
+        assert_eq!(of_page("<input name=\"name\" value=\"<%= count %>\">", &["name"]), None);
+    }
+}
