@@ -15,6 +15,9 @@ use crate::rules::report::{Reporter, Sighting};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+/// Names of branches that every push moves.
+const BRANCHES: &[&str] = &["main", "master", "develop", "dev", "trunk", "HEAD", "next"];
+
 /// Triggers that run with the base repository's rights on what a stranger did.
 const PRIVILEGED: &[&str] = &[
     "pull_request_target",
@@ -354,7 +357,8 @@ impl<'a> Workflow<'a> {
                 replacement: replacement.as_deref(),
                 ..Sighting::default()
             };
-            out.report("workflow-unpinned-action", sighting);
+            let id = if BRANCHES.contains(&version) { "workflow-action-on-branch" } else { "workflow-unpinned-action" };
+            out.report(id, sighting);
         }
     }
 }
