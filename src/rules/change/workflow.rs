@@ -16,6 +16,9 @@ use crate::rules::report::{Reporter, Sighting};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+/// Names of branches that every push moves.
+const BRANCHES: &[&str] = &["main", "master", "develop", "dev", "trunk", "HEAD", "next"];
+
 /// Triggers that run with the base repository's rights on actions of untrusted users.
 const PRIVILEGED: &[&str] = &[
     "pull_request_target",
@@ -358,7 +361,8 @@ impl<'a> Workflow<'a> {
                 replacement: replacement.as_deref(),
                 ..Sighting::default()
             };
-            out.report("workflow-unpinned-action", sighting);
+            let id = if BRANCHES.contains(&version) { "workflow-action-on-branch" } else { "workflow-unpinned-action" };
+            out.report(id, sighting);
         }
     }
 }
