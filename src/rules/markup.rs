@@ -7,6 +7,7 @@ use super::report::{Reporter, Sighting};
 use super::role::{self, Role};
 use crate::diff::{FileChange, LineNo};
 use crate::finding::LineSpan;
+use std::collections::HashSet;
 
 const HTML: &str = "component-request-as-html";
 const ADDRESS: &str = "component-request-as-address";
@@ -53,7 +54,7 @@ const HARMLESS: [&str; 10] =
 const PARAMETERS: [&str; 4] =
     ["request.getParameter(", "request.getHeader(", "request.getQueryString(", "request.getParameterValues("];
 
-/// Looks at a component or a page.
+/// Reports the lines of a component or a page that the change adds.
 pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     let path = file.path();
     let is_component = [&b".vue"[..], b".svelte"].iter().any(|end| path.as_bytes().ends_with(end));
@@ -64,8 +65,8 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     }
     let Some(text) = file.text() else { return };
     let Some(whole) = text.new.whole().and_then(|bytes| std::str::from_utf8(bytes).ok()) else { return };
-    let edits = || text.hunks.iter().flat_map(|hunk| &hunk.edits).map(|edit| &edit.new);
-    let names: Vec<&str> =
+    let added: Vec<_> = text.hunks.iter().flat_map(|hunk| &hunk.edits).map(|edit| &edit.new).collect();
+    let names: HashSet<&str> =
         whole.lines().flat_map(|line| if is_page { parameter(line) } else { carriers(line) }).collect();
     for (number, line) in (1u32..).zip(whole.lines()) {
         let rule = match () {
@@ -74,7 +75,8 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
             () => of_component(line, &names),
         };
         let (Some(rule), Some(number)) = (rule, LineNo::new(number)) else { continue };
-        if edits().any(|new| (new.start..new.start + new.count).contains(&number.get())) {
+        let next = added.partition_point(|new| new.start + new.count <= number.get());
+        if added.get(next).is_some_and(|new| new.start <= number.get()) {
             let lines = Some(LineSpan { first: number, last: number, columns: None });
             out.report(rule, Sighting { file: Some(path), lines, quote: line.as_bytes(), ..Sighting::default() });
         }
@@ -82,9 +84,9 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
 }
 
 /// Returns the rule that a line of a component breaks.
-fn of_component(line: &str, names: &[&str]) -> Option<&'static str> {
+fn of_component(line: &str, names: &HashSet<&str>) -> Option<&'static str> {
     let is_tainted = |value: &str| {
-        let has_name = names.iter().any(|name| has_word(value, name));
+        let has_name = words(value).any(|(_, word)| names.contains(word));
         let has_source = || SOURCES.iter().any(|source| value.contains(source));
         (has_name || has_source()) && !is_harmless(value)
     };
@@ -102,11 +104,15 @@ fn of_component(line: &str, names: &[&str]) -> Option<&'static str> {
 }
 
 /// Returns the rule that a line of a JSP page breaks.
-fn of_page(line: &str, names: &[&str]) -> Option<&'static str> {
+fn of_page(line: &str, names: &HashSet<&str>) -> Option<&'static str> {
     let printed = line.split_once("out.print").map(|(_, rest)| rest).or_else(|| between(line, "<%=", '%'))?;
-    let is_tainted = names.iter().any(|name| has_word(printed, name) && !printed.contains(&format!("({name}")))
-        || names.iter().any(|name| printed.trim_start_matches("ln").starts_with(&format!("({name})")));
-    (is_tainted && !is_harmless(printed) && !is_harmless(line)).then_some(PAGE)
+    let printed = printed.trim_start_matches("ln");
+    // A name directly behind a parenthesis is the argument of a call, unless it is all that is printed.
+    let is_printed = |(at, word): (usize, &str)| {
+        let is_argument = printed[..at].ends_with('(');
+        names.contains(word) && (!is_argument || at == 1 && printed[at + word.len()..].starts_with(')'))
+    };
+    (words(printed).any(is_printed) && !is_harmless(printed)).then_some(PAGE)
 }
 
 /// Returns the rule that a line of a Pug template breaks.
@@ -167,13 +173,16 @@ fn is_harmless(value: &str) -> bool {
     HARMLESS.iter().any(|part| lower.contains(&part.to_ascii_lowercase()))
 }
 
-/// Returns true if a text has a name as a word that is not a property.
-fn has_word(text: &str, name: &str) -> bool {
-    text.match_indices(name).any(|(at, _)| {
-        let before = text[..at].bytes().next_back();
-        let after = text[at + name.len()..].bytes().next();
-        before.is_none_or(|b| !is_name(b) && b != b'.' && b != b'\'' && b != b'"') && after.is_none_or(|b| !is_name(b))
-    })
+/// Returns the words of a text that are no properties and do not start a literal, with their positions.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    let parts = text.split(|c: char| !c.is_ascii() || !is_name(c as u8)).map(move |word| {
+        let start = at;
+        let separator = text[start + word.len()..].chars().next().map_or(0, char::len_utf8);
+        at = start + word.len() + separator;
+        (start, word)
+    });
+    parts.filter(|(start, word)| !word.is_empty() && !text[..*start].ends_with(['.', '\'', '"']))
 }
 
 fn is_name(b: u8) -> bool {
@@ -203,14 +212,14 @@ mod tests {
 
     #[test]
     fn places_that_do_not_escape_are_known() {
-        assert_eq!(of_component("<p v-html=\"`<b>${q}</b>`\"></p>", &["q"]), Some(HTML));
-        assert_eq!(of_component("<p>{@html `<b>${q}</b>`}</p>", &["q"]), Some(HTML));
-        assert_eq!(of_component("<a :href=\"route.query.back\">x</a>", &[]), Some(ADDRESS));
-        assert_eq!(of_component("<a :href=\"'/x/' + q\">x</a>", &["q"]), None);
-        assert_eq!(of_component("<p v-html=\"clean(post.q)\"></p>", &["q"]), None);
-        assert_eq!(of_component("<p v-html=\"DOMPurify.sanitize(q)\"></p>", &["q"]), None);
-        assert_eq!(of_page("out.println(\"<p>\" + name + \"</p>\");", &["name"]), Some(PAGE));
-        assert_eq!(of_page("out.println(\"<p>\" + Encode.forHtml(name));", &["name"]), None);
-        assert_eq!(of_page("<input name=\"name\" value=\"<%= count %>\">", &["name"]), None);
+        assert_eq!(of_component("<p v-html=\"`<b>${q}</b>`\"></p>", &HashSet::from(["q"])), Some(HTML));
+        assert_eq!(of_component("<p>{@html `<b>${q}</b>`}</p>", &HashSet::from(["q"])), Some(HTML));
+        assert_eq!(of_component("<a :href=\"route.query.back\">x</a>", &HashSet::new()), Some(ADDRESS));
+        assert_eq!(of_component("<a :href=\"'/x/' + q\">x</a>", &HashSet::from(["q"])), None);
+        assert_eq!(of_component("<p v-html=\"clean(post.q)\"></p>", &HashSet::from(["q"])), None);
+        assert_eq!(of_component("<p v-html=\"DOMPurify.sanitize(q)\"></p>", &HashSet::from(["q"])), None);
+        assert_eq!(of_page("out.println(\"<p>\" + name + \"</p>\");", &HashSet::from(["name"])), Some(PAGE));
+        assert_eq!(of_page("out.println(\"<p>\" + Encode.forHtml(name));", &HashSet::from(["name"])), None);
+        assert_eq!(of_page("<input name=\"name\" value=\"<%= count %>\">", &HashSet::from(["name"])), None);
     }
 }

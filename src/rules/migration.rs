@@ -25,7 +25,7 @@ const UNDOES: [&str; 6] = ["down", "rollback", "undo", "revert", "downgrade", "u
 /// Programs that migrations are written in.
 const PROGRAMS: [&str; 12] = ["py", "rb", "js", "cjs", "mjs", "ts", "php", "java", "kt", "go", "cs", "exs"];
 
-/// Looks at the statements of a migration.
+/// Reports the statements of a migration that the change adds.
 pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     let path = file.path();
     let Some(form) = form(path.as_bytes()) else { return };
@@ -55,14 +55,14 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     }
 }
 
-/// How a migration is written.
+/// The form of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Sql,
     Program { is_hash_comment: bool, is_python: bool },
 }
 
-/// Returns how the migration of a path is written; `None` for other files and for those that undo a migration.
+/// Returns the form of the migration at a path. `None`: the file is no migration, or undoes one.
 fn form(path: &[u8]) -> Option<Form> {
     let path = std::str::from_utf8(path).ok()?;
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -204,7 +204,7 @@ fn created_by_calls(text: &str) -> HashSet<String> {
     out
 }
 
-/// The lines of a file, and those that the change adds.
+/// The lines of a file and the added ones.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -231,7 +231,8 @@ impl<'a> Lines<'a> {
     /// Returns true if the change adds the line of an offset.
     fn is_added(&self, at: usize) -> bool {
         let line = self.index(at);
-        self.added.iter().any(|range| range.contains(&line))
+        let next = self.added.partition_point(|range| range.end <= line);
+        self.added.get(next).is_some_and(|range| range.start <= line)
     }
 
     /// Returns the line of an offset.

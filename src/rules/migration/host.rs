@@ -1,6 +1,10 @@
 //! Finds the SQL in strings of programs, and which parts of a migration undo it.
 
+use std::collections::HashSet;
 use std::ops::Range;
+
+/// Documents without an end that are searched in a file, at most.
+const MOST_OPEN: usize = 16;
 
 /// Words that a string of SQL starts with.
 const VERBS: [&str; 11] =
@@ -44,6 +48,7 @@ pub(super) struct Embedded {
 pub(super) fn strings(text: &str, is_hash_comment: bool, is_python: bool) -> Vec<Embedded> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
+    let mut open_tags = HashSet::new();
     let mut at = 0;
     let mut last: Option<Range<usize>> = None;
     while at < bytes.len() {
@@ -52,7 +57,7 @@ pub(super) fn strings(text: &str, is_hash_comment: bool, is_python: bool) -> Vec
             at += end;
             continue;
         }
-        let Some((open, close)) = literal(rest) else {
+        let Some((open, close)) = literal(rest, &mut open_tags) else {
             at += rest.chars().next().map_or(1, char::len_utf8);
             continue;
         };
@@ -66,7 +71,10 @@ pub(super) fn strings(text: &str, is_hash_comment: bool, is_python: bool) -> Vec
         at = end.max(at + 1);
     }
     let undone = undone(text);
-    out.retain(|found| !undone.iter().any(|range| range.contains(&found.range.start)));
+    out.retain(|found| {
+        let next = undone.partition_point(|range| range.end <= found.range.start);
+        undone.get(next).is_none_or(|range| found.range.start < range.start)
+    });
     out
 }
 
@@ -103,10 +111,10 @@ fn comment(rest: &str, is_hash_comment: bool) -> Option<usize> {
 }
 
 /// Returns the length of what opens a string at the start of a text, and the range of what closes it.
-fn literal(rest: &str) -> Option<(usize, Range<usize>)> {
+fn literal<'t>(rest: &'t str, open_tags: &mut HashSet<&'t str>) -> Option<(usize, Range<usize>)> {
     let quote = rest.as_bytes().first().copied()?;
     if quote == b'<' {
-        return heredoc(rest);
+        return heredoc(rest, open_tags);
     }
     if !matches!(quote, b'"' | b'\'' | b'`') {
         return None;
@@ -132,11 +140,17 @@ fn literal(rest: &str) -> Option<(usize, Range<usize>)> {
 }
 
 /// Reads a document of Ruby (`<<~SQL`) or PHP (`<<<SQL`).
-fn heredoc(rest: &str) -> Option<(usize, Range<usize>)> {
+///
+/// `open_tags`: the tags of documents without an end. Nothing after them ends one either, and the search
+/// for many ends is bounded.
+fn heredoc<'t>(rest: &'t str, open_tags: &mut HashSet<&'t str>) -> Option<(usize, Range<usize>)> {
     let tag = rest.strip_prefix("<<<").or_else(|| rest.strip_prefix("<<~")).or_else(|| rest.strip_prefix("<<-"))?;
     let tag = tag.trim_start_matches(['\'', '"', ' ']);
     let len = tag.bytes().position(|b| !b.is_ascii_alphanumeric() && b != b'_').unwrap_or(tag.len());
     let tag = tag.get(..len).filter(|tag| tag.starts_with(|c: char| c.is_ascii_alphabetic()))?;
+    if open_tags.len() >= MOST_OPEN || open_tags.contains(tag) {
+        return None;
+    }
     let open = rest.find('\n')? + 1;
     let mut start = open;
     for line in rest[open..].split_inclusive('\n') {
@@ -145,6 +159,7 @@ fn heredoc(rest: &str) -> Option<(usize, Range<usize>)> {
         }
         start += line.len();
     }
+    open_tags.insert(tag);
     None
 }
 
