@@ -127,6 +127,7 @@ fn fits(f: &Finding, case: &Case) -> bool {
     let by_category = match case.category.as_str() {
         "correctness" => f.category() == Category::Bug,
         "performance" => f.category() == Category::Performance,
+        "migration" => ["migration", "concurrent-index"].iter().any(|part| f.rule_id().contains(part)),
         _ => false,
     };
     by_rule || by_weakness || by_category

@@ -117,7 +117,7 @@ fn of_page(line: &str, names: &HashSet<&str>) -> Option<&'static str> {
 
 /// Returns the rule that a line of a Pug template breaks.
 fn of_pug(line: &str) -> Option<&'static str> {
-    let code = line.trim_start();
+    let code = line.trim_start_matches('\u{feff}').trim_start();
     if code.starts_with("//") || code.starts_with('-') || is_harmless(line) {
         return None;
     }

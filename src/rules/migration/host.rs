@@ -192,7 +192,7 @@ fn turns(line: &str) -> Vec<(usize, bool)> {
     let mut at = 0;
     for word in line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
         let (before, after) = (&line[..at], &line[at + word.len()..]);
-        if before.trim().is_empty() {
+        if before.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty() {
             is_header = HEADERS.iter().any(|h| word.eq_ignore_ascii_case(h));
         }
         let is_block = before.ends_with('.') && after.trim_start().starts_with(['{', 'd']);
