@@ -1,6 +1,7 @@
 //! The built-in reviewer: the change in, proven findings out. No network, no other program.
 
 pub(crate) mod about;
+mod around;
 mod beside;
 mod blob;
 mod block;

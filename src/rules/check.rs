@@ -1,5 +1,6 @@
 //! Named checks of what a rule's pattern caught: is it random, is it made up, is it a reference?
 
+use super::around;
 use super::secret::{self, Candidate};
 use super::verbs;
 
@@ -8,6 +9,7 @@ pub(crate) fn is_known(name: &str) -> bool {
     name == "not-reference"
         || name == SAME_SIDES
         || name == OTHER_COUNT
+        || around::is_known(name)
         || name.strip_prefix("entropy:").is_some_and(|b| b.parse::<f32>().is_ok())
         || secret::check(name, &Candidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
 }
@@ -32,8 +34,10 @@ const SAME_SIDES: &str = "same-sides";
 const OTHER_COUNT: &str = "other-count";
 
 /// Operators and calls that compare or assign.
-const OPERATORS: [&[u8]; 13] = [
+const OPERATORS: [&[u8]; 15] = [
     b" == ",
+    b" < ",
+    b" > ",
     b" != ",
     b" === ",
     b" !== ",
