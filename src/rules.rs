@@ -2,6 +2,7 @@
 //! programs.
 
 pub(crate) mod about;
+mod around;
 mod beside;
 mod blob;
 mod block;

@@ -1,6 +1,7 @@
 //! Named checks of the text that a rule's pattern captured: is it random, is it invented, is it a
 //! reference?
 
+use super::around;
 use super::secret::{self, Candidate};
 use super::verbs;
 
@@ -9,6 +10,7 @@ pub(crate) fn is_known(name: &str) -> bool {
     name == "not-reference"
         || name == SAME_SIDES
         || name == OTHER_COUNT
+        || around::is_known(name)
         || name.strip_prefix("entropy:").is_some_and(|b| b.parse::<f32>().is_ok())
         || secret::check(name, &Candidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
 }
@@ -34,8 +36,10 @@ const SAME_SIDES: &str = "same-sides";
 const OTHER_COUNT: &str = "other-count";
 
 /// Operators and calls that compare or assign.
-const OPERATORS: [&[u8]; 13] = [
+const OPERATORS: [&[u8]; 15] = [
     b" == ",
+    b" < ",
+    b" > ",
     b" != ",
     b" === ",
     b" !== ",

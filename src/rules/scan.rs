@@ -303,7 +303,7 @@ impl Visitor for Scan<'_> {
             Matcher::ConflictMarkers => self.conflict(rule, line, line_index),
             Matcher::Structural => {
                 let text = self.block.text;
-                self.want(rule, &text[line]);
+                self.want(rule, text, line);
             }
             _ => {}
         }

@@ -11,6 +11,7 @@ use super::{Fit, Scan, address, catalog};
 use crate::diff::{LineNo, Text, TextChange};
 use crate::finding::LineSpan;
 use crate::rules::MARK;
+use crate::rules::around::{self, Around};
 use crate::rules::catalog::{FILTER, Matcher};
 use crate::rules::report::Sighting;
 use crate::rules::rewrite;
@@ -18,6 +19,7 @@ use crate::rules::secret::Candidate as Caught;
 use crate::rules::structural::{self, Parsed, StructuralMatch, StructuralRule, TreeLanguage, Work};
 use crate::rules::walk::Visitor as _;
 use crate::rules::{check, elide};
+use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
 /// Unchanged bytes before and after added lines that are searched for the literals of the catalogue: the first line of a call
@@ -331,26 +333,39 @@ impl<'a> Scan<'a> {
             for rule in FILTER.users.get(usize::from(literal)).copied().unwrap_or_default() {
                 let is_structural = self.reporter.rules.rule(*rule).matcher == Matcher::Structural;
                 if is_structural && self.accepts(*rule) {
-                    self.want(*rule, &text[line_around(text, at)]);
+                    self.want(*rule, text, line_around(text, at));
                 }
             }
         });
     }
 
     /// Marks a structural rule as wanted, unless its pattern does not match the line of its literal, or a check fails.
-    pub(super) fn want(&mut self, rule: u16, line: &[u8]) {
+    pub(super) fn want(&mut self, rule: u16, text: &[u8], range: Range<usize>) {
         let rules = self.reporter.rules;
+        let line = &text[range.clone()];
         let line = line.strip_prefix(MARK).unwrap_or(line);
-        let text = Caught { secret: b"", line, at: 0, after: b"", path: b"" };
-        if !rules.rule(rule).checks.iter().all(|name| check::passes(name, &text)) {
-            return;
-        }
         let is_match = rules.rule(rule).pattern.is_empty()
             || rules.rule(rule).needs.are_met_by(line)
                 && rules.compiled(rule).is_some_and(|compiled| compiled.pattern.is_match(line));
-        if is_match {
+        if is_match && self.passes(&rules.rule(rule).checks, text, range) {
             self.fits[usize::from(rule)] = Fit::Wanted;
         }
+    }
+
+    /// Returns true if a line and the text around it pass checks.
+    fn passes(&self, checks: &[Cow<'static, str>], text: &[u8], range: Range<usize>) -> bool {
+        if checks.is_empty() {
+            return true;
+        }
+        let line = &text[range.clone()];
+        // `text` can be a part of the file.
+        let known = self.file.text().and_then(|text| text.new.around(line));
+        let (text, at) = known.unwrap_or((text, range.start));
+        let (before, after) = (&text[..at], &text[at + line.len()..]);
+        let line = line.strip_prefix(MARK).unwrap_or(line);
+        let around = Around { before, line, after };
+        let caught = Caught { secret: b"", line, at: 0, after: b"", path: b"" };
+        checks.iter().all(|name| around::passes(name, &around).unwrap_or_else(|| check::passes(name, &caught)))
     }
 
     fn report_structural(&mut self, candidate: Candidate<'_>, part: Part<'a>, message: &str, reported: Reported<'a>) {
