@@ -268,7 +268,7 @@ pub(super) fn walk(
     }
     scratch.lowered = Lowered::default();
     let text = &hay.all[..hay.length];
-    let mut walk = Walk { rules, hay, text, scratch, line: 0..0, line_end: 0, line_index: 0, counted: 0 };
+    let mut walk = Walk { rules, hay, text, scratch, line: 0..0, line_end: 0, indented: 0, line_index: 0, counted: 0 };
     filter.prefilter.scan(text, |literal, at| {
         for rule in filter.users[usize::from(literal)] {
             if visitor.accepts(*rule) {
@@ -287,6 +287,8 @@ struct Walk<'a> {
     /// The current line without its line end, and the start of the next one.
     line: Range<usize>,
     line_end: usize,
+    /// The end of the blanks that a long line starts with; the start of other lines.
+    indented: usize,
     /// Number of line feeds before the line, all within the first `counted` bytes.
     line_index: u32,
     counted: usize,
@@ -344,6 +346,10 @@ impl Walk<'_> {
         let end = memchr::memchr2(b'\n', b'\r', &self.text[at..]).map_or(self.text.len(), |i| at + i);
         let length = if self.text[end..].starts_with(b"\r\n") { 2 } else { 1 };
         self.line = start..end;
+        self.indented = start;
+        if self.line.len() > LONG {
+            self.indented += self.text[start..end].iter().take_while(|b| b.is_ascii_whitespace()).count();
+        }
         self.line_end = (end + length).min(self.text.len());
     }
 
@@ -357,6 +363,8 @@ impl Walk<'_> {
     ) {
         // One byte before the window gives `^` and `\b` their context.
         let base = match window.start.saturating_sub(1).max(self.line.start) {
+            // What an indentation precedes is the start of a line.
+            _ if window.start > self.line.start && window.start <= self.indented => window.start,
             0 if self.text.starts_with(MARK) => MARK.len().min(window.end),
             base => base,
         };
