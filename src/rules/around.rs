@@ -95,11 +95,8 @@ fn key_is_repeated(around: &Around<'_>) -> bool {
     let Some(length) = key(&line[indent..]) else { return false };
     let needle = [b"\n", &line[..indent + length]].concat();
     let after = head(around.after, WINDOW);
-    let is_key_again = |at: usize| {
-        let rest = after[at + needle.len()..].trim_ascii_start();
-        rest.starts_with(b"=>") || rest.starts_with(b":")
-    };
-    memchr::memmem::find_iter(after, &needle).any(is_key_again)
+    let ends_key = |rest: &[u8]| rest.starts_with(b"=>") || rest.starts_with(b":");
+    memchr::memmem::find_iter(after, &needle).any(|at| ends_key(after[at + needle.len()..].trim_ascii_start()))
 }
 
 /// Words that start a branch of the statement that has the block.
@@ -167,35 +164,37 @@ fn function_above<'a>(around: &Around<'a>) -> &'a [u8] {
 
 /// Returns true if a text declares a variable or a parameter of that name.
 fn declares(text: &[u8], name: &[u8]) -> bool {
-    let is_declared = |at: usize| {
-        let before = text[..at].last().copied().unwrap_or(b' ');
-        let after = &text[at + name.len()..];
-        let next = after.trim_ascii_start();
-        let is_alone = !is_word(before)
-            && !matches!(before, b'.' | b'"' | b'\'' | b'{' | b'$' | b'#')
-            && !after.first().is_some_and(|b| is_word(*b));
-        let is_bound = match next.first() {
-            Some(b'=') => !matches!(next.get(1), Some(b'=' | b'>')) || next.starts_with(b"=>"),
-            Some(b',' | b')' | b':' | b'|' | b'?') => matches!(before, b'(' | b' ' | b'|' | b','),
-            _ => next.starts_with(b"in ") || next.starts_with(b"of "),
-        };
-        is_alone && is_bound
-    };
-    memchr::memmem::find_iter(text, name).any(is_declared)
+    memchr::memmem::find_iter(text, name).any(|at| is_declaration(text, at, name.len()))
+}
+
+/// Returns true if the name at a place of a text is a variable or a parameter that the text declares there.
+fn is_declaration(text: &[u8], at: usize, length: usize) -> bool {
+    let before = text[..at].last().copied().unwrap_or(b' ');
+    let after = &text[at + length..];
+    let next = after.trim_ascii_start();
+    if is_word(before) || b".\"'{$#".contains(&before) || after.first().is_some_and(|b| is_word(*b)) {
+        return false;
+    }
+    match next.first() {
+        Some(b'=') => next.get(1) != Some(&b'='),
+        Some(b',' | b')' | b':' | b'|' | b'?') => matches!(before, b'(' | b' ' | b'|' | b','),
+        _ => next.starts_with(b"in ") || next.starts_with(b"of "),
+    }
+}
+
+/// Returns the name in the braces that open before a text.
+fn placeholder(text: &[u8]) -> Option<&[u8]> {
+    let text = text.trim_ascii_start();
+    let name = &text[..text.iter().position(|b| !is_word(*b)).unwrap_or(text.len())];
+    let is_closed = text.get(name.len()).is_some_and(|b| b"}.[(".contains(b));
+    (is_closed && name.first().is_some_and(|b| !b.is_ascii_digit())).then_some(name)
 }
 
 fn has_known_placeholder(around: &Around<'_>) -> bool {
-    let mut function: Option<&[u8]> = None;
-    memchr::memchr_iter(b'{', around.line).any(|at| {
-        let rest = around.line[at + 1..].trim_ascii_start();
-        let name = &rest[..rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len())];
-        let is_closed = rest[name.len()..].first().is_some_and(|b| matches!(b, b'}' | b'.' | b'[' | b'('));
-        if name.is_empty() || name[0].is_ascii_digit() || !is_closed {
-            return false;
-        }
-        let text = *function.get_or_insert_with(|| function_above(around));
-        declares(text, name)
-    })
+    let names: Vec<_> =
+        memchr::memchr_iter(b'{', around.line).filter_map(|at| placeholder(&around.line[at + 1..])).collect();
+    let function: &[u8] = if names.is_empty() { b"" } else { function_above(around) };
+    names.iter().any(|name| declares(function, name))
 }
 
 fn passes_local_function(around: &Around<'_>) -> bool {
@@ -209,14 +208,16 @@ fn passes_local_function(around: &Around<'_>) -> bool {
 fn constant_is_assigned(around: &Around<'_>) -> bool {
     let Some(rest) = around.line.trim_ascii_start().strip_prefix(b"const ") else { return false };
     let name = &rest[..rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len())];
-    let assigns = |line: &[u8]| {
-        let Some(rest) = line.trim_ascii_start().strip_prefix(name) else { return false };
-        let rest = rest.trim_ascii_start();
-        let is_plain = rest.starts_with(b"=") && !rest.starts_with(b"==") && !rest.starts_with(b"=>");
-        let is_compound = rest.get(1) == Some(&b'=') && b"+-*/%|&^".contains(&rest[0]);
-        is_plain || is_compound || rest.starts_with(b"++") || rest.starts_with(b"--")
-    };
-    !name.is_empty() && head(around.after, WINDOW).split(|b| *b == b'\n').any(assigns)
+    !name.is_empty() && head(around.after, WINDOW).split(|b| *b == b'\n').any(|line| assigns(line, name))
+}
+
+/// Returns true if a line starts with a name and an assignment to it.
+fn assigns(line: &[u8], name: &[u8]) -> bool {
+    let Some(rest) = line.trim_ascii_start().strip_prefix(name) else { return false };
+    let rest = rest.trim_ascii_start();
+    let is_plain = rest.starts_with(b"=") && !rest.starts_with(b"==") && !rest.starts_with(b"=>");
+    let is_compound = rest.get(1) == Some(&b'=') && b"+-*/%|&^".contains(&rest[0]);
+    is_plain || is_compound || rest.starts_with(b"++") || rest.starts_with(b"--")
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ fn has_same_sides(line: &[u8]) -> bool {
         let (before, after) = (&line[..at], &line[at + operator.len()..]);
         let start = before.iter().rposition(|b| !is_operand(b)).map_or(0, |i| i + 1);
         let end = after.iter().position(|b| !is_operand(b)).unwrap_or(after.len());
-        let after = &after[..end];
+        let after = after[..end].strip_suffix(b":").unwrap_or(&after[..end]);
         !after.is_empty() && &before[start..] == after
     };
     OPERATORS.iter().any(|operator| memchr::memmem::find_iter(line, operator).any(|at| sides(at, operator)))
