@@ -64,21 +64,24 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
         return;
     }
     let Some(text) = file.text() else { return };
-    let Some(whole) = text.new.whole().and_then(|bytes| std::str::from_utf8(bytes).ok()) else { return };
+    let Some(whole) = text.new.whole().map(String::from_utf8_lossy) else { return };
     let added: Vec<_> = text.hunks.iter().flat_map(|hunk| &hunk.edits).map(|edit| &edit.new).collect();
-    let names: HashSet<&str> =
-        whole.lines().flat_map(|line| if is_page { parameter(line) } else { carriers(line) }).collect();
-    for (number, line) in (1u32..).zip(whole.lines()) {
+    // A carriage return alone ends a line of code, and no line of git.
+    let codes =
+        || (1u32..).zip(whole.split('\n')).flat_map(|(number, line)| line.split('\r').map(move |c| (number, c)));
+    let carried = |code| if is_page { parameter(code) } else { carriers(code) };
+    let names: HashSet<&str> = codes().flat_map(|(_, code)| carried(code)).collect();
+    for (number, code) in codes() {
         let rule = match () {
-            () if is_page => of_page(line, &names),
-            () if is_pug => of_pug(line),
-            () => of_component(line, &names),
+            () if is_page => of_page(code, &names),
+            () if is_pug => of_pug(code),
+            () => of_component(code, &names),
         };
         let (Some(rule), Some(number)) = (rule, LineNo::new(number)) else { continue };
         let next = added.partition_point(|new| new.start + new.count <= number.get());
         if added.get(next).is_some_and(|new| new.start <= number.get()) {
             let lines = Some(LineSpan { first: number, last: number, columns: None });
-            out.report(rule, Sighting { file: Some(path), lines, quote: line.as_bytes(), ..Sighting::default() });
+            out.report(rule, Sighting { file: Some(path), lines, quote: code.as_bytes(), ..Sighting::default() });
         }
     }
 }

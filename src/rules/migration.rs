@@ -30,13 +30,13 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     let path = file.path();
     let Some(form) = form(path.as_bytes()) else { return };
     let Some(text) = file.text() else { return };
-    let Some(whole) = text.new.whole().and_then(|bytes| std::str::from_utf8(bytes).ok()) else { return };
-    let migration = Migration::read(whole, form, path.as_bytes());
+    let Some(whole) = text.new.whole().map(String::from_utf8_lossy) else { return };
+    let migration = Migration::read(&whole, form, path.as_bytes());
     let hazards = migration.hazards();
     if hazards.is_empty() {
         return;
     }
-    let lines = Lines::of(whole, text);
+    let lines = Lines::of(&whole, text);
     for (hazard, anchor) in hazards {
         let (Some(first), Some(last)) = (lines.number(anchor), lines.number(hazard.at)) else { continue };
         if !lines.is_added(hazard.at) {

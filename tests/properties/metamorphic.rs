@@ -63,6 +63,10 @@ const KNOWN_GAPS: &[Gap] = &[
         why: "request data is followed in a file that the grammar reads, which is none with binary data above the code",
     },
     Gap {
+        covers: |case| case.seed.rule == "rails-permit-all" && case.has(&["suppressed-decoys"]),
+        why: "flows beyond the 1,000 listed ones count in the verdict, and no finding of the list shows them",
+    },
+    Gap {
         covers: |case| case.path.ends_with(".txt") && case.has(&["magic"]) && case.has(&["nuls"]),
         why: "NUL bytes behind the magic number of a binary format in a file that is prose by its name",
     },
