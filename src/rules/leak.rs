@@ -101,17 +101,12 @@ pub(super) fn public_prefix(rule: &Rule, secret: &[u8]) -> usize {
 /// the text.
 pub(super) fn secrets<'r>(rules: &'r RuleSet, text: &[u8]) -> Vec<Secret<'r>> {
     let mut found = Vec::new();
-    as_it_stands(rules, text, &mut found);
-    // A text whose lines end with carriage returns would otherwise be one long line, of which only
-    // parts are searched.
-    if let Cow::Owned(lines) = with_line_feeds(text) {
-        as_it_stands(rules, &lines, &mut found);
-    }
+    in_lines(rules, text, &mut found);
     match view::folded(text) {
         Some(plain) => {
             let back = |span: &Range<usize>| covering(&plain.back(span));
             let mut inner = Vec::new();
-            as_it_stands(rules, &plain.text, &mut inner);
+            in_lines(rules, &plain.text, &mut inner);
             as_joined(rules, &plain.text, &mut inner);
             found.extend(inner.into_iter().map(|f| Found { span: back(&f.span), kept: 0, ..f }));
         }
@@ -125,6 +120,15 @@ pub(super) fn secrets<'r>(rules: &'r RuleSet, text: &[u8]) -> Vec<Secret<'r>> {
 fn covering(parts: &[Range<usize>]) -> Range<usize> {
     let start = parts.first().map_or(0, |p| p.start);
     start..parts.last().map_or(start, |p| p.end)
+}
+
+/// Searches a text, and again with line feeds for the carriage returns that end its lines: it would otherwise be one long
+/// line, of which only parts are searched.
+fn in_lines<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
+    as_it_stands(rules, text, out);
+    if let Cow::Owned(lines) = with_line_feeds(text) {
+        as_it_stands(rules, &lines, out);
+    }
 }
 
 /// Searches a text, and the decoded text of its encoded runs.

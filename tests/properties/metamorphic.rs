@@ -59,7 +59,10 @@ const KNOWN_GAPS: &[Gap] = &[
         why: "data of requests in Scala is known by the 80 lines before: more copies between them",
     },
     Gap {
-        covers: |case| case.seed.rule == "rails-permit-all" && case.has(&["magic"]),
+        covers: |case| {
+            let is_page = ["component-request-", "jsp-request-"].iter().any(|start| case.seed.rule.starts_with(start));
+            (case.seed.rule == "rails-permit-all" || is_page) && case.has(&["magic"])
+        },
         why: "request data is followed in a file that the grammar reads, which is none with binary data above the code",
     },
     Gap {
