@@ -14,8 +14,11 @@ pub(super) struct Around<'a> {
     pub(super) after: &'a [u8],
 }
 
+/// Returns true if the text around a literal can have a match.
+type Check = fn(&Around<'_>) -> bool;
+
 /// The checks by their names.
-const CHECKS: &[(&str, fn(&Around<'_>) -> bool)] = &[
+const CHECKS: &[(&str, Check)] = &[
     // A key of the line is a key of a later line at the same depth, or once more on the line.
     ("key-repeated", key_is_repeated),
     // The line ends the block, and there is code of the block below.
