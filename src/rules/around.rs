@@ -1,9 +1,11 @@
 //! Checks of the text around the line with the literal of a structural rule: most files need no parser then.
 
+use std::collections::HashSet;
+
 /// Bytes before and after the line that the checks read.
 const WINDOW: usize = 3 << 10;
 /// The same for definitions, which stand farther apart.
-const FAR: usize = 64 << 10;
+const FAR: usize = 32 << 10;
 
 /// A line, and the text before and after it.
 #[derive(Clone, Copy, Debug)]
@@ -86,14 +88,12 @@ fn key_is_repeated(around: &Around<'_>) -> bool {
     let indent = indentation(line).len();
     let starts =
         (indent..line.len()).filter(|at| *at == indent || matches!(line[at - 1], b' ' | b'{' | b'[' | b',' | b'('));
-    let mut seen: Vec<&[u8]> = Vec::new();
+    let mut seen: HashSet<&[u8]> = HashSet::new();
     for at in starts {
         let Some(length) = key(&line[at..]) else { continue };
-        let name = &line[at..at + length];
-        if seen.contains(&name) {
+        if !seen.insert(&line[at..at + length]) {
             return true;
         }
-        seen.push(name);
     }
     let Some(length) = key(&line[indent..]) else { return false };
     let needle = [b"\n", &line[..indent + length]].concat();
