@@ -3,13 +3,40 @@
 use super::guard::strictness;
 use super::names::is_number;
 use super::run::Run;
-use super::shape::{Arg, ExprId, ExprKind, Field, Mark, Param, Sym};
+use super::shape::{Arg, ExprId, ExprKind, Field, Mark, Module, Param, Sym};
 use super::value::Value;
+use std::collections::{HashMap, HashSet};
 
 /// All kinds of sinks.
 const ALL: u32 = u32::MAX;
 /// A type that lowering gives to a field whose tag names a check.
 pub(super) const CHECKED: &str = "checked value";
+
+/// Classes with a field of one name, at most: in a file with more, the types of such fields are not known.
+const MOST_OWNERS: usize = 32;
+
+/// What the classes of a file declare, by names.
+#[derive(Debug, Default)]
+pub(super) struct Declared {
+    enums: HashSet<Sym>,
+    /// Indexes of a class and of a field in it.
+    fields: HashMap<Sym, Vec<(usize, usize)>>,
+}
+
+impl Declared {
+    /// Reads the classes of a file.
+    pub(super) fn of(module: &Module) -> Self {
+        let mut out = Self::default();
+        for (c, class) in module.classes.iter().enumerate() {
+            out.enums.extend(class.name.filter(|_| class.is_enum));
+            for (f, field) in class.fields.iter().enumerate() {
+                out.fields.entry(field.name).or_default().push((c, f));
+            }
+        }
+        out.fields.retain(|_, owners| owners.len() <= MOST_OWNERS);
+        out
+    }
+}
 
 impl<'m> Run<'m> {
     /// Returns the kinds of sinks for which a parameter is harmless, because the framework converts
@@ -25,9 +52,10 @@ impl<'m> Run<'m> {
     /// the value.
     pub(super) fn kinds_of_field(&mut self, base: &Value, name: Sym) -> u32 {
         let Some(path) = base.path.filter(|_| base.taints.is_some()) else { return 0 };
-        for class in &self.module.classes {
-            let field = class.fields.iter().find(|f| f.name == name);
-            let (Some(field), Some(class)) = (field, class.name) else { continue };
+        let owners = self.declared.fields.get(&name).cloned().unwrap_or_default();
+        for (class, field) in owners {
+            let Some(class) = self.module.classes.get(class) else { continue };
+            let (Some(field), Some(class)) = (class.fields.get(field), class.name) else { continue };
             if self.type_path(class) == Some(path) {
                 return self.kinds_of_declaration(field);
             }
@@ -45,9 +73,8 @@ impl<'m> Run<'m> {
     /// Returns true for a number, a date, a UUID, and an enum of the file.
     fn is_harmless_type(&self, ty: Option<Sym>) -> bool {
         let Some(ty) = ty else { return false };
-        let is_enum = || self.module.classes.iter().any(|c| c.is_enum && c.name == Some(ty));
         let word = self.module.word(ty);
-        is_number(word) || word == CHECKED || is_enum()
+        is_number(word) || word == CHECKED || self.declared.enums.contains(&ty)
     }
 
     /// Returns the kinds of annotations such as `@Pattern(regexp = "…")` and of defaults such as

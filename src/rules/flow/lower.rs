@@ -14,6 +14,7 @@ mod words;
 
 use super::FlowLanguage;
 use super::shape::{Arg, Block, ExprId, ExprKind, Import, Module, Span, Stmt, StmtKind, Sym};
+use std::cell::Cell;
 use tree_sitter::Node;
 
 /// Depth of nested expressions and statements, at most.
@@ -23,7 +24,7 @@ const MOST: usize = 400_000;
 
 /// Returns the shape of a file.
 pub(super) fn module(language: FlowLanguage, root: Node<'_>, text: &[u8]) -> Module {
-    let mut l = Lower { text, module: Module::default(), depth: 0, language };
+    let mut l = Lower { text, module: Module::default(), depth: 0, language, searches: Cell::new(MOST_SEARCHED) };
     let body = match language {
         FlowLanguage::Python => python::file(&mut l, root),
         FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx => javascript::file(&mut l, root),
@@ -45,9 +46,21 @@ pub(super) struct Lower<'t> {
     pub(super) module: Module,
     depth: u32,
     pub(super) language: FlowLanguage,
+    /// Nodes that searches for declarations may still read.
+    searches: Cell<usize>,
 }
 
+/// Nodes that searches for declarations read in a file, at most.
+const MOST_SEARCHED: usize = 200_000;
+
 impl<'t> Lower<'t> {
+    /// Returns true if a search may read so many nodes more.
+    pub(super) fn may_search(&self, nodes: usize) -> bool {
+        let left = self.searches.get();
+        self.searches.set(left.saturating_sub(nodes));
+        left > nodes
+    }
+
     /// Returns the text of a node. Returns an empty text if it is not UTF-8.
     pub(super) fn text(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).and_then(|t| std::str::from_utf8(t).ok()).unwrap_or_default()

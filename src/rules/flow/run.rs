@@ -1,6 +1,7 @@
 //! Runs statements with abstract values.
 
 use super::FlowLanguage;
+use super::declared::Declared;
 use super::guard;
 use super::names;
 use super::paths::{PathId, Paths};
@@ -97,6 +98,8 @@ pub(super) struct Run<'m> {
     pub(super) checked: Vec<(u32, u32)>,
     /// Nothing is reported while this is above 0.
     pub(super) silence: u32,
+    /// The classes of the file, by names.
+    pub(super) declared: Declared,
     /// Bytes at which the calls and writes start that are sinks and were run.
     pub(super) judged: BTreeSet<u32>,
     pub(super) depth: u32,

@@ -1,5 +1,6 @@
 //! Runs a file: its statements, and every function as outside code may call it.
 
+use super::declared::Declared;
 use super::eval::proof_of;
 use super::names::is_number;
 use super::paths::{PathId, Paths, Root};
@@ -63,6 +64,7 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> Outco
         wanted: None,
         last_ends: None,
         silence: 0,
+        declared: Declared::of(module),
         judged: BTreeSet::new(),
         depth: 0,
         work: (WORK + WORK_PER_EXPRESSION * module.exprs.len() as u64).min(MOST_WORK),

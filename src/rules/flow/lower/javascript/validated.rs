@@ -94,7 +94,7 @@ fn is_validated(l: &Lower<'_>, node: Node<'_>) -> bool {
     let Some(group) = GROUPS.iter().position(|names| names.contains(&l.text(part))) else { return false };
     let wanted = Wanted { group, name: l.text(name) };
     let mut at = node;
-    while let Some(parent) = at.parent() {
+    while let Some(parent) = at.parent().filter(|_| l.may_search(1)) {
         let is_function = function::is_literal(at) || at.kind() == "method_definition";
         if is_function && wanted.is_in_route(l, at, parent) {
             return true;
@@ -124,7 +124,11 @@ impl Wanted<'_> {
     }
 
     fn is_in_arguments(&self, l: &Lower<'_>, arguments: Node<'_>) -> bool {
-        children(arguments).into_iter().any(|argument| match argument.kind() {
+        let arguments = children(arguments);
+        if !l.may_search(arguments.len()) {
+            return false;
+        }
+        arguments.into_iter().any(|argument| match argument.kind() {
             "string" => self.is_in_path(l.text(argument)),
             "object" => self.is_in_schemas(l, argument),
             "array" => children(argument).into_iter().any(|n| self.is_in_middleware(l, n)),
@@ -178,7 +182,7 @@ impl Wanted<'_> {
 
     /// Searches the values of `schema` and `validate` in the options of a route.
     fn is_in_schemas(&self, l: &Lower<'_>, options: Node<'_>) -> bool {
-        pairs(options).any(|(key, value)| match name_of(l, key) {
+        pairs(l, options).into_iter().any(|(key, value)| match name_of(l, key) {
             "schema" | "validate" => self.is_in_group(l, value),
             "options" | "config" if value.kind() == "object" => self.is_in_schemas(l, value),
             _ => false,
@@ -188,7 +192,7 @@ impl Wanted<'_> {
     /// Searches an object with one schema for each part of a request.
     fn is_in_group(&self, l: &Lower<'_>, schemas: Node<'_>) -> bool {
         let names = GROUPS.get(self.group).copied().unwrap_or_default();
-        pairs(schemas).any(|(key, value)| {
+        pairs(l, schemas).into_iter().any(|(key, value)| {
             let key = name_of(l, key).rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
             names.contains(&key.trim_end_matches(']')) && is_strict_in(l, value, self.name, LEVELS)
         })
@@ -198,6 +202,10 @@ impl Wanted<'_> {
 /// Returns true if the file reads the result of express-validator, which rejects nothing by itself, or names a middleware
 /// that does.
 fn rejects(l: &Lower<'_>) -> bool {
+    // Each search reads the text.
+    if !l.may_search(1_000) {
+        return false;
+    }
     ["validationResult(", "matchedData(", "validate)", "validate]", "validate,", "checkErrors"]
         .iter()
         .any(|word| mentions(l, word))
@@ -205,7 +213,7 @@ fn rejects(l: &Lower<'_>) -> bool {
 
 /// Returns true if a schema has a strict entry for a name.
 fn is_strict_in(l: &Lower<'_>, schema: Node<'_>, name: &str, levels: u32) -> bool {
-    if levels == 0 || function::is_literal(schema) {
+    if levels == 0 || function::is_literal(schema) || !l.may_search(schema.named_child_count()) {
         return false;
     }
     if schema.kind() == "pair" {
@@ -284,6 +292,9 @@ fn declared<'n>(l: &Lower<'_>, name: Node<'n>) -> Option<Node<'n>> {
     while let Some(parent) = root.parent() {
         root = parent;
     }
+    if !l.may_search(root.named_child_count()) {
+        return None;
+    }
     let statements = children(root).into_iter().map(|n| field(n, "declaration").unwrap_or(n));
     let declarators = statements.filter(|n| n.kind() == "lexical_declaration").flat_map(children);
     let is_named = |d: &Node<'_>| field(*d, "name").is_some_and(|n| l.text(n) == l.text(name));
@@ -306,7 +317,7 @@ fn first_object(node: Node<'_>) -> Option<Node<'_>> {
 /// Lowers the values that a schema with keys takes from an object.
 fn object_of(l: &mut Lower<'_>, node: Node<'_>, schema: Node<'_>, given: Node<'_>) -> ExprId {
     let of = expr(l, given);
-    let keys: Vec<(Node<'_>, Node<'_>)> = pairs(schema).collect();
+    let keys = pairs(l, schema);
     let mut items = Vec::new();
     for (key, value) in keys {
         let name = quoted(l.text(key));
@@ -324,13 +335,16 @@ fn object_of(l: &mut Lower<'_>, node: Node<'_>, schema: Node<'_>, given: Node<'_
 }
 
 /// Returns the keys and values of an object literal, or of the one that a call such as `Joi.object({ … })` gets.
-fn pairs(node: Node<'_>) -> impl Iterator<Item = (Node<'_>, Node<'_>)> {
+fn pairs<'n>(l: &Lower<'_>, node: Node<'n>) -> Vec<(Node<'n>, Node<'n>)> {
     let object = match node.kind() {
         "call_expression" => first_object(node).unwrap_or(node),
         _ => node,
     };
+    if !l.may_search(object.named_child_count()) {
+        return Vec::new();
+    }
     let pairs = children(object).into_iter().filter(|n| n.kind() == "pair");
-    pairs.filter_map(|pair| Some((field(pair, "key")?, field(pair, "value")?)))
+    pairs.filter_map(|pair| Some((field(pair, "key")?, field(pair, "value")?))).collect()
 }
 
 /// Returns the name of a key: `params` of `params`, `'params'` and `[Segments.PARAMS]`.
