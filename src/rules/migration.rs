@@ -187,12 +187,17 @@ const CREATES: [&str; 7] = [
     "create table(",
 ];
 
+/// Bytes behind a call that creates a table in which its name is, and around a statement that a finding quotes, at most.
+const NEAR: usize = 512;
+
 /// Returns the names of the tables that calls of a program create.
 fn created_by_calls(text: &str) -> HashSet<String> {
     let mut out = HashSet::new();
     for call in CREATES {
         for (at, _) in text.match_indices(call) {
-            let rest = text[at + call.len()..].trim_start_matches(|c: char| !matches!(c, '\'' | '"' | ':' | '\n'));
+            let rest = &text[at + call.len()..];
+            let rest = rest[..rest.floor_char_boundary(NEAR)]
+                .trim_start_matches(|c: char| !matches!(c, '\'' | '"' | ':' | '\n'));
             let rest = if rest.starts_with('\n') { rest.trim_start() } else { rest };
             let rest = rest.trim_start_matches("name=").trim_start_matches(['\'', '"', ':', '`']);
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -235,10 +240,12 @@ impl<'a> Lines<'a> {
         self.added.get(next).is_some_and(|range| range.start <= line)
     }
 
-    /// Returns the line of an offset.
+    /// Returns the line of an offset, or the part of a long line around it.
     fn line(&self, at: usize) -> &'a str {
-        let start = memchr::memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
-        self.text[start..].lines().next().unwrap_or_default()
+        let from = self.text.floor_char_boundary(at.saturating_sub(NEAR));
+        let start = memchr::memrchr(b'\n', &self.text.as_bytes()[from..at]).map_or(from, |n| from + n + 1);
+        let end = self.text.floor_char_boundary(at + NEAR);
+        self.text[start..end].lines().next().unwrap_or_default()
     }
 }
 

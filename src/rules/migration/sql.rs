@@ -1,8 +1,11 @@
-//! Splits SQL into statements and words, as far as the rules of migrations need it.
+//! Splits SQL into statements and words for the rules of migrations.
 
 use std::ops::Range;
 
-/// What a token is.
+/// Bytes of a name in brackets, at most. SQL Server allows 128 characters.
+const MOST_NAME: usize = 512;
+
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A keyword or a name without quotes.
@@ -84,8 +87,8 @@ pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
 /// Returns the end of the comment that starts at an offset.
 fn comment(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = &bytes[at..];
-    let starts_line = bytes[..at].iter().rev().find(|b| !matches!(b, b' ' | b'\t')).is_none_or(|b| *b == b'\n');
-    if rest.starts_with(b"--") || (rest.starts_with(b"#") && starts_line) {
+    let starts_line = || bytes[..at].iter().rev().find(|b| !matches!(b, b' ' | b'\t')).is_none_or(|b| *b == b'\n');
+    if rest.starts_with(b"--") || (rest.starts_with(b"#") && starts_line()) {
         return Some(memchr::memchr(b'\n', rest).map_or(bytes.len(), |n| at + n));
     }
     // MySQL runs the text of `/*! … */`.
@@ -131,8 +134,9 @@ fn escaped(rest: &str) -> (Kind, usize) {
 
 /// Reads a name in brackets. `[]` is the type of an array.
 fn bracketed(rest: &str) -> (Kind, usize) {
-    let is_name = rest.as_bytes().get(1).is_some_and(u8::is_ascii_alphabetic);
-    let end = rest.find(']').filter(|_| is_name);
+    let near = &rest.as_bytes()[..rest.len().min(MOST_NAME)];
+    let is_name = near.get(1).is_some_and(u8::is_ascii_alphabetic);
+    let end = if is_name { memchr::memchr(b']', near) } else { None };
     end.map_or((Kind::Other, 1), |end| (Kind::Quoted, end + 1))
 }
 
