@@ -352,7 +352,8 @@ fn the_command_beside_a_replacement_of_an_older_review_names_it() {
 /// Returns the replacements of unpinned actions in the staged change, by line.
 fn pins(repo: &Repo) -> Vec<Option<String>> {
     let report = repo.reviewer(&["review", "staged", "--format", "json"]).run_any().json();
-    let all = report["findings"].as_array().unwrap().iter().filter(|f| f["rule_id"] == "workflow-unpinned-action");
+    let rules = ["workflow-unpinned-action", "workflow-action-on-branch"];
+    let all = report["findings"].as_array().unwrap().iter().filter(|f| rules.iter().any(|r| f["rule_id"] == *r));
     all.map(|f| f["replacement"].as_str().map(str::to_owned)).collect()
 }
 

@@ -571,7 +571,10 @@ fn dsp_01_a_decision_on_one_of_two_equal_lines_leaves_the_other_one() {
     repo.review_json(&["staged"], 1);
     decide(&repo, &["reject", "F1"]);
     let report = repo.review_json(&["staged"], 1);
-    let all: Vec<_> = report["findings"].as_array().unwrap().iter().map(|f| f["disposition"].clone()).collect();
+    let findings = report["findings"].as_array().unwrap();
+    // The second function has the name of the first, which is a finding of its own.
+    let of_line = findings.iter().filter(|f| f["rule_id"] == findings[0]["rule_id"]);
+    let all: Vec<_> = of_line.map(|f| f["disposition"].clone()).collect();
     assert_eq!(all, ["rejected", "pending"], "{report}");
 }
 

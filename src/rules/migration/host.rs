@@ -190,13 +190,17 @@ fn turns(line: &str) -> Vec<(usize, bool)> {
     let mut out = Vec::new();
     let mut is_header = false;
     let mut at = 0;
+    let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+    let first = line.find(|c| !is_blank(c)).unwrap_or(line.len());
+    let last_do = line.rfind(" do");
     for word in line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
         let (before, after) = (&line[..at], &line[at + word.len()..]);
-        if before.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty() {
+        if at <= first {
             is_header = HEADERS.iter().any(|h| word.eq_ignore_ascii_case(h));
         }
         let is_block = before.ends_with('.') && after.trim_start().starts_with(['{', 'd']);
-        let opens = after.trim_start().starts_with(['(', ':', '=']) || after.trim().is_empty() || after.contains(" do");
+        let next = after.trim_start();
+        let opens = next.is_empty() || next.starts_with(['(', ':', '=']) || last_do >= Some(at + word.len());
         if is_block || (is_header && opens) {
             let lower = word.to_ascii_lowercase();
             if UNDOES.contains(&lower.as_str()) {
