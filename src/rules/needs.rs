@@ -8,6 +8,9 @@ mod token;
 use std::ops::Range;
 use token::is_token;
 
+/// Bytes of a line that are copied in lowercase, at most.
+const MOST_LINE: usize = 1 << 20;
+
 /// Requirements on a line for a pattern to match it. The build script derives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
@@ -22,9 +25,9 @@ impl Needs {
     /// The needs of a pattern that is always evaluated.
     pub(crate) const NONE: Self = Self { words: &[], run: 0 };
 
-    /// Returns true if a line meets the needs of the pattern.
+    /// Returns true if a line has what the pattern needs, or is too long to be copied for the answer.
     pub(super) fn are_met_by(self, line: &[u8]) -> bool {
-        Lowered::default().meets(self, line, &(0..line.len()))
+        line.len() > MOST_LINE || Lowered::default().meets(self, line, &(0..line.len()))
     }
 
     /// Returns true if a text in lowercase has a text of each group, in order. The earliest end of
