@@ -29,7 +29,7 @@ const AFTER: &str = "A decision is about the lines as they are: if they change, 
     .claude-reviewer/dispositions.toml, which is meant to be committed. In gate mode only that file counts, as it is at \
     the merge base.";
 
-/// What all decisions have in common.
+/// The arguments of all decisions.
 #[derive(Debug, clap::Args)]
 struct Common {
     /// Findings: IDs such as F3, or the first digits of fingerprints

@@ -54,7 +54,7 @@ enum Format {
     Json,
 }
 
-/// What of a review is published.
+/// A part of a review that can be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Part {
     /// Comments on changed lines

@@ -575,6 +575,34 @@ fn rules_eval_measures_labelled_cases() {
     assert_eq!(report["cases"][0]["findings"][0]["line"], 2);
 }
 
+/// The rules, the tables and the lowering of each language are measured together. The shares are a little below those of
+/// `docs/benchmarks.md`, so that a rule can be corrected without a change here, and a broken language cannot.
+#[test]
+fn the_labelled_cases_of_the_project_are_found_and_their_safe_lines_are_not_flagged() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let home = tempfile::TempDir::new().unwrap();
+    let run = reviewer(root, home.path(), &["rules", "eval", "fixtures/rules", "--format", "json"]).run(0);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let share = |of: &Value, part: &str, whole: &str| {
+        let count = |key: &str| of[key].as_f64().unwrap();
+        if count(whole) == 0.0 { 0.0 } else { count(part) / count(whole) }
+    };
+    let total = &report["total"];
+    assert!(share(total, "found", "expected") > 0.88 && share(total, "flagged", "safe") < 0.002, "{total}");
+    let languages = report["by_language"].as_object().unwrap();
+    let large = || languages.iter().filter(|(_, of)| of["expected"].as_u64().unwrap() >= 80);
+    assert!(large().count() >= 10, "{languages:?}");
+    for (name, of) in large() {
+        assert!(share(of, "found", "expected") > 0.74 && share(of, "flagged", "safe") < 0.01, "{name}: {of}");
+    }
+    // Data that is validated is a promise about false alarms.
+    for list in ["misses", "false_alarms"] {
+        let ids = report[list].as_array().unwrap().iter().map(|of| of["id"].as_str().unwrap());
+        let validated: Vec<_> = ids.filter(|id| id.starts_with("validated-")).collect();
+        assert!(validated.is_empty(), "{list}: {validated:?}");
+    }
+}
+
 #[test]
 fn rules_eval_names_the_file_and_line_of_an_invalid_case() {
     let dir = tempfile::TempDir::new().unwrap();

@@ -5,37 +5,37 @@ use crate::ai::ask;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::sync::LazyLock;
 
-/// What is said of a proposal.
+/// The assessment of a proposal.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Proposal {
     /// The value of the prompt's last line.
     pub nonce: String,
-    /// Somebody who knows nothing else can do what it asks for.
+    /// A developer who knows nothing else can implement it.
     pub valid: bool,
     pub issues: Vec<Flaw>,
 }
 
-/// What is wrong with a proposal.
+/// A defect of a proposal.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Flaw {
     #[schemars(schema_with = "severities")]
     pub severity: String,
     /// What is wrong or missing, and what it leads to.
     pub issue: String,
-    /// What to write instead.
+    /// The text to write instead.
     pub suggestion: Option<String>,
     /// The words that are wrong, verbatim; null for what is missing.
     pub quote: Option<String>,
 }
 
-/// Who is right.
+/// The side of a disagreement that is right.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Decision {
     /// The value of the prompt's last line.
     pub nonce: String,
     #[schemars(schema_with = "sides")]
     pub side: String,
-    /// What decides, point by point.
+    /// The reasons for the decision, point by point.
     pub reasoning: String,
     /// The words that decide; at least one.
     pub quotes: Vec<Passage>,

@@ -12,20 +12,20 @@ pub struct FixPlan {
     pub nonce: String,
     /// The idea of the fix, in one or two sentences.
     pub summary: String,
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<PlanStep>,
 }
 
 /// One step of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
 pub struct PlanStep {
-    /// What to change and why.
+    /// The change and its reason.
     pub text: String,
     /// Paths of the files that the step changes or creates, from the top folder.
     pub files: Vec<String>,
 }
 
-/// What a model says that it did.
+/// The changes that a model reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
 pub struct FixReport {
     /// The value of the prompt's last line.

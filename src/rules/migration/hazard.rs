@@ -169,7 +169,7 @@ pub(super) fn is_in_transaction(tokens: &[Token<'_>], before: bool) -> bool {
     }
 }
 
-/// What the other statements of a migration show.
+/// Facts that the other statements of a migration show.
 pub(super) struct Known<'s> {
     created: &'s HashSet<String>,
     /// Tables that are renamed to these names, so that dropping and creating one of them keeps its rows.
@@ -273,7 +273,7 @@ impl<'s> Known<'s> {
         (!is_harmless).then_some(Hazard { rule: RENAMES, at, detail: Some(detail), is_weak: false })
     }
 
-    /// Reports indexes that are built or deleted while nobody can write.
+    /// Reports indexes that are built or deleted while writes are blocked.
     fn index(&self, tokens: &[Token<'_>], is_in_transaction: bool, out: &mut Vec<Hazard>) {
         let at = tokens[0].at;
         let is_reindex = tokens[0].is("reindex");

@@ -3,7 +3,7 @@
 use super::flow::Judged;
 use crate::finding::{Confidence, Finding, LineSpan, Severity};
 use crate::rules::RuleSet;
-use crate::rules::catalog::Matcher;
+use crate::rules::catalog::{self, Matcher};
 use crate::rules::flow;
 use crate::rules::report::UNKNOWN;
 use std::borrow::Borrow;
@@ -93,16 +93,23 @@ pub(super) fn trust_flows(rules: &RuleSet, judged: &Judged, found: &mut [Finding
 fn trust_flows_of_lines(rules: &RuleSet, judged: &Judged, found: Vec<&mut Finding>) {
     let (flows, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for f in others {
-        let names_request = f.rule_id().ends_with(OF_REQUEST) && is_judged(judged, f);
-        let is_subject = |i: &u16| rules.rule(*i).judges_origin || names_request;
-        let Some(index) = rules.index_of(f.rule_id()).filter(is_subject) else { continue };
+        let Some(index) = rules.index_of(f.rule_id()) else { continue };
+        let names_request = names_request(index, f) && is_judged(judged, f);
+        if !names_request && !rules.rule(index).judges_origin {
+            continue;
+        }
         let severity = rules.severity_of_unknown(index);
         let is_about = |flow: &Finding| is_same_flaw(flow, f) || names_request && are_on_same_lines(flow, f);
         let is_proven = flows.iter().any(|flow| is_about(flow) && flow.severity() > severity_of_unknown(rules, flow));
         if !is_proven && f.severity() > severity && flow::has_sink(judged.language, f.quote().as_bytes()) {
-            f.doubt(severity, UNKNOWN);
+            f.doubt(severity, if names_request { VALIDATED } else { UNKNOWN });
         }
     }
+}
+
+/// Returns true if a rule of the catalogue finds data of a request by its name in the line. Team rules decide by themselves.
+fn names_request(index: u16, f: &Finding) -> bool {
+    usize::from(index) < catalog::RULES.len() && f.rule_id().ends_with(OF_REQUEST)
 }
 
 /// Returns true if the absence of a flow proves that the data of a request in the lines of a finding is harmless.
@@ -125,6 +132,8 @@ fn without_covered(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
 
 /// End of the IDs of rules of single lines whose pattern names data of a request.
 const OF_REQUEST: &str = "-request";
+/// Reason why such a finding is a suggestion.
+const VALIDATED: &str = "the file validates or replaces the value before it reaches the call";
 /// The weakness of filters of NoSQL databases. The tables know only a part of the names of their collections.
 const FILTER: u32 = 943;
 

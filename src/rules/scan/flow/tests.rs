@@ -17,12 +17,17 @@ fn handler(lines: &[&str]) -> String {
 
 /// Scans the change between two versions of a file.
 fn scan_at(path: &str, old: Option<&str>, new: &str) -> Vec<Finding> {
+    scan_with(path, old, new, &[])
+}
+
+/// Does the same with rules of a team: the names and contents of their files.
+fn scan_with(path: &str, old: Option<&str>, new: &str, team: &[(String, String)]) -> Vec<Finding> {
     let side = || Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
     let kind = if old.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
     let bytes = |text: &str| text.as_bytes().to_vec();
     let body = Body::of_file(&RepoPath::from(path), old.map(bytes), Some(bytes(new)), Attribute::Unset);
     let file = FileChange { entry: Entry { kind, old: old.map(|_| side()), new: Some(side()) }, body };
-    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+    let rules = RuleSet::new(&RulesPolicy::default(), team).unwrap();
     let mut out = Vec::new();
     rules.scan(&file, Scope::All, &mut out);
     out
@@ -275,4 +280,58 @@ fn carriage_returns_alone_end_lines_of_a_flow() {
     let found = scan(None, &text);
     assert_eq!(places(&found), [sql(1)]);
     assert_eq!(found[0].quote(), "cursor.execute(query)");
+}
+
+/// A route of Express whose handler runs a program with a part of the path.
+const ROUTE: &str = "const { exec } = require('child_process');\nconst app = require('express')();\napp.get('/a/:id(\\\\d+)', (req, res) => {\n  exec('report ' + req.params.id);\n});\n";
+
+/// Returns the severity of the finding that names request data, and its message.
+fn of_route(code: &str) -> (Severity, String) {
+    let found = scan_at("src/a.js", None, code);
+    let f = found.iter().find(|f| f.rule_id() == "js-command-request").unwrap();
+    (f.severity(), f.message().to_owned())
+}
+
+#[test]
+fn data_that_the_route_validates_is_a_suggestion_that_says_so() {
+    let (severity, message) = of_route(ROUTE);
+    assert_eq!(severity, Severity::Suggestion);
+    assert!(message.contains("validates or replaces the value"), "{message}");
+    let open = ROUTE.replace("(\\\\d+)", "");
+    assert_ne!(open, ROUTE);
+    assert_eq!(of_route(&open).0, Severity::Critical);
+    // Another part of the same route is not validated.
+    assert_eq!(of_route(&ROUTE.replace("params.id", "params.name")).0, Severity::Critical);
+}
+
+#[test]
+fn code_that_cannot_run_does_not_prove_that_its_data_is_harmless() {
+    let dead = ROUTE.replace("=> {\n", "=> {\n  return;\n");
+    assert_ne!(dead, ROUTE);
+    assert_eq!(of_route(&dead).0, Severity::Critical);
+}
+
+#[test]
+fn a_chain_of_checks_counts_only_if_the_route_rejects_errors() {
+    let with = |chain: &str, code: &str| {
+        let route =
+            ROUTE.replace("(\\\\d+)', (", &format!("', {chain}, (")).replace("=> {\n", &format!("=> {{\n{code}"));
+        assert_ne!(route, ROUTE);
+        of_route(&route).0
+    };
+    let check = "  if (!validationResult(req).isEmpty()) return res.sendStatus(400);\n";
+    assert_eq!(with("param('id').isInt()", check), Severity::Suggestion);
+    assert_eq!(with("[param('id').isInt(), validate]", ""), Severity::Suggestion);
+    assert_eq!(with("param('id').isInt()", ""), Severity::Critical);
+    assert_eq!(with("param('name').isInt()", check), Severity::Critical);
+    assert_eq!(with("param('id').trim()", check), Severity::Critical);
+    assert_eq!(with("query('id').isInt()", check), Severity::Critical);
+}
+
+#[test]
+fn a_rule_of_a_team_keeps_its_severity() {
+    let team = "[[rule]]\nid = \"no-exec-request\"\ntitle = \"Program in a handler\"\ncategory = \"security\"\nseverity = \"major\"\nlanguages = [\"javascript\"]\nliterals = [\"exec(\"]\npattern = 'exec\\('\nmessage = \"Handlers run no programs\"\n";
+    let found = scan_with("src/a.js", None, ROUTE, &[("team.toml".to_owned(), team.to_owned())]);
+    let f = found.iter().find(|f| f.rule_id() == "no-exec-request").unwrap();
+    assert_eq!(f.severity(), Severity::Major);
 }

@@ -5,7 +5,6 @@ use super::super::super::guard::strictness;
 use super::super::super::shape::Item;
 use super::super::{Lower, children, field};
 use super::expression::expr;
-use super::notice::mentions;
 use super::{ExprId, ExprKind, function};
 use tree_sitter::Node;
 
@@ -104,6 +103,15 @@ fn is_validated(l: &Lower<'_>, node: Node<'_>) -> bool {
     false
 }
 
+/// The effect of an argument of a route on requests whose part is not valid.
+#[derive(Clone, Copy)]
+enum Middleware {
+    Rejects,
+    /// It adds an error to the request, as express-validator does.
+    Marks,
+    Other,
+}
+
 /// A part of a request.
 struct Wanted<'t> {
     /// Index in [`GROUPS`].
@@ -124,16 +132,24 @@ impl Wanted<'_> {
     }
 
     fn is_in_arguments(&self, l: &Lower<'_>, arguments: Node<'_>) -> bool {
-        let arguments = children(arguments);
+        let arguments: Vec<Node<'_>> = children(arguments).into_iter().flat_map(members).collect();
         if !l.may_search(arguments.len()) {
             return false;
         }
-        arguments.into_iter().any(|argument| match argument.kind() {
-            "string" => self.is_in_path(l.text(argument)),
-            "object" => self.is_in_schemas(l, argument),
-            "array" => children(argument).into_iter().any(|n| self.is_in_middleware(l, n)),
-            _ => self.is_in_middleware(l, argument),
-        })
+        let mut is_marked = false;
+        for argument in &arguments {
+            let middleware = match argument.kind() {
+                "string" if self.is_in_path(l.text(*argument)) => Middleware::Rejects,
+                "object" if self.is_in_schemas(l, *argument) => Middleware::Rejects,
+                _ => self.middleware(l, *argument),
+            };
+            match middleware {
+                Middleware::Rejects => return true,
+                Middleware::Marks => is_marked = true,
+                Middleware::Other => {}
+            }
+        }
+        is_marked && rejects(l, &arguments)
     }
 
     /// Checks the object that has the handler, the object around it, and the call that gets one of them.
@@ -154,11 +170,11 @@ impl Wanted<'_> {
         strictness(pattern, true) == u32::MAX
     }
 
-    /// Returns true for a chain of express-validator about the part, or a call that gets its schema, as `celebrate` does.
-    fn is_in_middleware(&self, l: &Lower<'_>, node: Node<'_>) -> bool {
+    /// Returns how an argument of a route validates the part.
+    fn middleware(&self, l: &Lower<'_>, node: Node<'_>) -> Middleware {
         let (mut at, mut is_checked) = (node, false);
         while at.kind() == "call_expression" {
-            let Some(callee) = field(at, "function") else { return false };
+            let Some(callee) = field(at, "function") else { break };
             if let (Some(object), Some(method)) = (field(callee, "object"), field(callee, "property")) {
                 is_checked |= CHECKS.contains(&l.text(method));
                 if object.kind() == "call_expression" {
@@ -168,16 +184,17 @@ impl Wanted<'_> {
             }
             let arguments = field(at, "arguments").map(children).unwrap_or_default();
             let word = l.text(callee).rsplit('.').next().unwrap_or_default();
-            let chain = CHAINS.iter().find(|(name, _)| *name == word);
-            let is_about = |(_, group): &(&str, Option<usize>)| group.is_none_or(|group| group == self.group);
-            if chain.is_some_and(is_about) {
-                return is_checked && rejects(l) && arguments.first().is_some_and(|a| quoted(l.text(*a)) == self.name);
+            if let Some((_, group)) = CHAINS.iter().find(|(name, _)| *name == word) {
+                let is_about = group.is_none_or(|group| group == self.group)
+                    && arguments.first().is_some_and(|a| quoted(l.text(*a)) == self.name);
+                return if is_checked && is_about { Middleware::Marks } else { Middleware::Other };
             }
             let lower = word.to_ascii_lowercase();
             let validates = lower.contains("valid") || lower.contains("celebrate");
-            return validates && arguments.iter().any(|a| self.is_in_group(l, *a));
+            let is_about = validates && arguments.iter().any(|a| self.is_in_group(l, *a));
+            return if is_about { Middleware::Rejects } else { Middleware::Other };
         }
-        false
+        Middleware::Other
     }
 
     /// Searches the values of `schema` and `validate` in the options of a route.
@@ -199,16 +216,24 @@ impl Wanted<'_> {
     }
 }
 
-/// Returns true if the file reads the result of express-validator, which rejects nothing by itself, or names a middleware
-/// that does.
-fn rejects(l: &Lower<'_>) -> bool {
-    // Each search reads the text.
-    if !l.may_search(1_000) {
-        return false;
-    }
-    ["validationResult(", "matchedData(", "validate)", "validate]", "validate,", "checkErrors"]
-        .iter()
-        .any(|word| mentions(l, word))
+/// Returns the members of a list of middleware, or the node itself.
+fn members(node: Node<'_>) -> Vec<Node<'_>> {
+    if node.kind() == "array" { children(node) } else { vec![node] }
+}
+
+/// Returns true if the handler reads the errors that chains mark, or a middleware can do so: one of another file is known
+/// by its name. `arguments`: those of the route.
+fn rejects(l: &Lower<'_>, arguments: &[Node<'_>]) -> bool {
+    arguments.iter().any(|n| match n.kind() {
+        "identifier" | "member_expression" => l.text(*n).to_ascii_lowercase().contains("valid"),
+        _ if !function::is_literal(*n) => false,
+        // The search reads the text of the function.
+        _ => l.may_search(n.byte_range().len() / 64) && reads_errors(l.text(*n)),
+    })
+}
+
+fn reads_errors(code: &str) -> bool {
+    ["validationResult(", "matchedData("].iter().any(|call| code.contains(call))
 }
 
 /// Returns true if a schema has a strict entry for a name.
