@@ -1,11 +1,10 @@
 //! Checks of the text around the line with the literal of a structural rule: most files need no parser then.
 
-use std::collections::HashSet;
-
-/// Bytes before and after the line that the checks read.
-const WINDOW: usize = 3 << 10;
-/// The same for definitions, which stand farther apart.
-const FAR: usize = 32 << 10;
+mod blocks;
+mod calls;
+mod lines;
+mod names;
+mod repeated;
 
 /// A line, and the text before and after it.
 #[derive(Clone, Copy, Debug)]
@@ -19,208 +18,116 @@ pub(super) struct Around<'a> {
 /// Returns true if the text around a literal can have a match.
 type Check = fn(&Around<'_>) -> bool;
 
-/// The checks by their names.
-const CHECKS: &[(&str, Check)] = &[
+/// The checks of names and texts.
+const TEXT_CHECKS: &[(&str, Check)] = &[
     // A key of the line is a key of a later line at the same depth, or once more on the line.
-    ("key-repeated", key_is_repeated),
+    ("key-repeated", repeated::key),
+    // What the line defines is defined once more in the same block.
+    ("definition-repeated", repeated::definition),
+    // Both sides of `||` or `&&` compare the same operand.
+    ("operand-repeated", repeated::operand),
+    // The pointer that the line frees is freed once more.
+    ("freed-twice", repeated::free),
     // The line ends the block, and there is code of the block below.
-    ("code-after", has_code_after),
-    // What the line defines is defined once more.
-    ("definition-repeated", definition_is_repeated),
+    ("code-after", blocks::has_code_after),
+    // Nothing on the line makes its statement conditional.
+    ("unconditional", blocks::is_unconditional),
     // A string of the line has a placeholder with the name of a variable.
-    ("placeholder-known", has_known_placeholder),
+    ("placeholder-known", names::has_known_placeholder),
     // The line passes a function by the name of a local definition.
-    ("passes-local-function", passes_local_function),
-    // The line declares a constant, and a later line starts with its name and an assignment.
-    ("constant-assigned", constant_is_assigned),
+    ("passes-local-function", names::passes_local_function),
+    // The line declares a constant, and a later line of the block starts with its name and an assignment.
+    ("constant-assigned", names::constant_is_assigned),
+    // The condition names a local function without calling it.
+    ("condition-names-function", names::condition_names_function),
+    // The line calls an asynchronous function of the file.
+    ("calls-async-function", names::calls_async_function),
+    // The receiver is declared as an array.
+    ("receiver-is-array", names::receiver_is_array),
+    // The second argument of the call is a constant.
+    ("second-argument-constant", calls::second_is_constant),
+    // A format operation follows the call.
+    ("call-formatted", calls::is_formatted),
+    // The mode of the call that opens a file is none that exists.
+    ("mode-invalid", calls::has_invalid_mode),
+];
+
+/// The checks of the blocks around a line, which are known by the indentation of the lines.
+const BLOCK_CHECKS: &[(&str, Check)] = &[
+    // A value of the label is a value of another label of the block.
+    ("label-repeated", repeated::label),
+    // The condition of the branch stands above.
+    ("condition-above", repeated::condition),
+    // Another handler of the same statement stands above or below.
+    ("handler-beside", blocks::has_handler_beside),
+    // The statement is the first one in a loop.
+    ("first-in-loop", blocks::is_first_in_loop),
+    ("in-loop", blocks::is_in_loop),
+    ("in-goroutine", blocks::is_in_goroutine),
+    ("in-coroutine", blocks::is_in_coroutine),
+    ("in-static-method", blocks::is_in_static_method),
+    ("in-optional-method", blocks::is_in_optional_method),
+    // A block around the line can be left out at runtime.
+    ("in-branch", blocks::is_in_branch),
+    // The line is in a value of an attribute of markup.
+    ("in-attribute", blocks::is_in_attribute),
+    // An earlier statement of the block can return.
+    ("after-return", blocks::is_after_return),
+    // The block below returns a value.
+    ("block-returns", blocks::block_returns),
+    // The block below leaves the function or the loop.
+    ("block-leaves", blocks::block_leaves),
+    // The function below has no statement that gives a value or fails.
+    ("function-lacks-return", blocks::function_lacks_return),
+    // The constructor of a subclass does not call the one of its parent.
+    ("constructor-without-super", blocks::lacks_super),
+    // The branch of a `switch` has no statement that ends it.
+    ("falls-through", blocks::falls_through),
+    // The next line opens a block.
+    ("block-next", blocks::is_block_next),
+    // The body of the loop is empty or waits for nothing.
+    ("busy", blocks::is_busy),
+    // Both sides of a comparison are declared with a class of values.
+    ("objects-compared", names::objects_are_compared),
+    // The receiver is declared with a class whose values do not change.
+    ("receiver-is-immutable", names::receiver_is_immutable),
+    // The receiver is the state of a component.
+    ("receiver-is-state", names::receiver_is_state),
+    // A loop around the line goes over the receiver.
+    ("receiver-in-loop", names::receiver_is_in_loop),
+    // The returned array is declared in the function.
+    ("returns-local-array", names::returns_local_array),
+    // The variable that a `using` declaration disposes of is returned.
+    ("disposed-returned", names::disposed_is_returned),
+    // A block around the line has the name that the line returns or assigns.
+    ("name-around", names::is_around),
+    // The next statement reads a member of the freed pointer.
+    ("freed-used", names::freed_is_used),
+    // A line above goes on to the next element from the freed one.
+    ("freed-advanced", names::freed_is_advanced),
+    // What is `None` has a member on the line or in the block below.
+    ("none-dereferenced", names::none_is_dereferenced),
+    // The function that sets a state is called where the state is declared.
+    ("setter-called", names::setter_is_called),
+    // The deferred call is between an assignment and the check of its error.
+    ("error-unchecked", names::error_is_unchecked),
 ];
 
 /// Returns true if a check has that name.
 pub(super) fn is_known(name: &str) -> bool {
-    CHECKS.iter().any(|(known, _)| *known == name)
+    TEXT_CHECKS.iter().chain(BLOCK_CHECKS).any(|(known, _)| *known == name)
 }
 
 /// Runs the check of that name; `None`: it has another kind.
 pub(super) fn passes(name: &str, around: &Around<'_>) -> Option<bool> {
-    CHECKS.iter().find(|(known, _)| *known == name).map(|(_, check)| check(around))
+    let find = |checks: &'static [(&str, Check)]| checks.iter().find(|(known, _)| *known == name);
+    let of_text = find(TEXT_CHECKS).map(|(_, check)| check(around));
+    of_text.or_else(|| find(BLOCK_CHECKS).map(|(_, check)| has_statements(around.line) || check(around)))
 }
 
-fn is_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80
-}
-
-fn indentation(line: &[u8]) -> &[u8] {
-    let end = line.iter().position(|b| !matches!(b, b' ' | b'\t')).unwrap_or(line.len());
-    &line[..end]
-}
-
-/// Returns the start of a text, at most so many bytes of it.
-fn head(text: &[u8], length: usize) -> &[u8] {
-    &text[..text.len().min(length)]
-}
-
-/// Returns the end of a text, at most so many bytes of it.
-fn tail(text: &[u8], length: usize) -> &[u8] {
-    &text[text.len().saturating_sub(length)..]
-}
-
-/// Returns the length of the key at the start of a text, if the text starts with a key and what follows a key.
-fn key(text: &[u8]) -> Option<usize> {
-    let (open, rest) = match text.first()? {
-        b'"' | b'\'' => (1, &text[1..]),
-        b':' => (1, &text[1..]),
-        _ => (0, text),
-    };
-    let is_quoted = open == 1 && text[0] != b':';
-    let is_part = |b: &u8| is_word(*b) || is_quoted && matches!(b, b'-' | b'.' | b'/' | b' ' | b':');
-    let length = rest.iter().position(|b| !is_part(b)).filter(|length| *length > 0)?;
-    let end = open + length + usize::from(is_quoted);
-    if is_quoted && rest.get(length) != text.first() {
-        return None;
-    }
-    let after = text.get(end..)?.trim_ascii_start();
-    let is_key = after.starts_with(b"=>") || after.starts_with(b":") && !after.starts_with(b"::");
-    is_key.then_some(end)
-}
-
-fn key_is_repeated(around: &Around<'_>) -> bool {
-    let line = around.line;
-    let indent = indentation(line).len();
-    let starts =
-        (indent..line.len()).filter(|at| *at == indent || matches!(line[at - 1], b' ' | b'{' | b'[' | b',' | b'('));
-    let mut seen: HashSet<&[u8]> = HashSet::new();
-    for at in starts {
-        let Some(length) = key(&line[at..]) else { continue };
-        if !seen.insert(&line[at..at + length]) {
-            return true;
-        }
-    }
-    let Some(length) = key(&line[indent..]) else { return false };
-    let needle = [b"\n", &line[..indent + length]].concat();
-    let after = head(around.after, WINDOW);
-    let ends_key = |rest: &[u8]| rest.starts_with(b"=>") || rest.starts_with(b":");
-    memchr::memmem::find_iter(after, &needle).any(|at| ends_key(after[at + needle.len()..].trim_ascii_start()))
-}
-
-/// Words that start a branch of the statement that has the block.
-const BRANCHES: [&[u8]; 14] = [
-    b"case", b"default", b"else", b"elif", b"elsif", b"elseif", b"except", b"finally", b"when", b"rescue", b"ensure",
-    b"end", b"in", b"catch",
-];
-
-fn has_code_after(around: &Around<'_>) -> bool {
-    let indent = indentation(around.line);
-    for line in head(around.after, WINDOW).split(|b| *b == b'\n').skip(1) {
-        let own = indentation(line);
-        let text = line[own.len()..].trim_ascii_end();
-        let is_comment = text.starts_with(b"//") || text.starts_with(b"#") && !text.starts_with(b"#[");
-        if text.is_empty() || is_comment || own.len() > indent.len() || own == indent && b")]}\"'".contains(&text[0]) {
-            // The end of the statement, unless it ends the block.
-            if text.first() == Some(&b'}') && own == indent && !text.starts_with(b"});") && !text.starts_with(b"};") {
-                return false;
-            }
-            continue;
-        }
-        let word = &text[..text.iter().position(|b| !is_word(*b)).unwrap_or(text.len())];
-        return own == indent && !BRANCHES.contains(&word);
-    }
-    false
-}
-
-fn definition_is_repeated(around: &Around<'_>) -> bool {
-    let line = around.line.trim_ascii_end();
-    let start = &line[..memchr::memchr(b'(', line).unwrap_or(line.len())];
-    if indentation(start).len() == start.len() {
-        return false;
-    }
-    let needle = [b"\n", start].concat();
-    let is_same =
-        |text: &[u8], at: usize| matches!(text.get(at + needle.len()), None | Some(b'(' | b'\n' | b'\r' | b' '));
-    let has = |text: &[u8]| memchr::memmem::find_iter(text, &needle).any(|at| is_same(text, at));
-    has(head(around.after, FAR)) || has(tail(around.before, FAR))
-}
-
-/// Returns true if a line starts a function: the search for variables ends there.
-fn starts_function(line: &[u8]) -> bool {
-    let text = line.trim_ascii();
-    let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
-    let is_control = [&b"if"[..], b"for", b"while", b"switch", b"}", b"catch", b"else", b"do", b"try"];
-    let is_method = text.ends_with(b"{") && has(b"(") && !is_control.iter().any(|word| text.starts_with(word));
-    has(b"function") || has(b"=> {") || has(b"def ") || is_method
-}
-
-/// Returns the lines above a line, up to and including the line that starts the function around it.
-fn function_above<'a>(around: &Around<'a>) -> &'a [u8] {
-    let before = tail(around.before, WINDOW);
-    let depth = indentation(around.line).len();
-    let mut end = before.len().saturating_sub(1);
-    while end > 0 {
-        let start = memchr::memrchr(b'\n', &before[..end]).map_or(0, |at| at + 1);
-        let line = &before[start..end];
-        if indentation(line).len() < depth && !line.trim_ascii().is_empty() && starts_function(line) {
-            return &before[start..];
-        }
-        end = start.saturating_sub(1);
-    }
-    b""
-}
-
-/// Returns true if a text declares a variable or a parameter of that name.
-fn declares(text: &[u8], name: &[u8]) -> bool {
-    memchr::memmem::find_iter(text, name).any(|at| is_declaration(text, at, name.len()))
-}
-
-/// Returns true if the name at a place of a text is a variable or a parameter that the text declares there.
-fn is_declaration(text: &[u8], at: usize, length: usize) -> bool {
-    let before = text[..at].last().copied().unwrap_or(b' ');
-    let after = &text[at + length..];
-    let next = after.trim_ascii_start();
-    if is_word(before) || b".\"'{$#".contains(&before) || after.first().is_some_and(|b| is_word(*b)) {
-        return false;
-    }
-    match next.first() {
-        Some(b'=') => next.get(1) != Some(&b'='),
-        Some(b',' | b')' | b':' | b'|' | b'?') => matches!(before, b'(' | b' ' | b'|' | b','),
-        _ => next.starts_with(b"in ") || next.starts_with(b"of "),
-    }
-}
-
-/// Returns the name in the braces that open before a text.
-fn placeholder(text: &[u8]) -> Option<&[u8]> {
-    let text = text.trim_ascii_start();
-    let name = &text[..text.iter().position(|b| !is_word(*b)).unwrap_or(text.len())];
-    let is_closed = text.get(name.len()).is_some_and(|b| b"}.[(".contains(b));
-    (is_closed && name.first().is_some_and(|b| !b.is_ascii_digit())).then_some(name)
-}
-
-fn has_known_placeholder(around: &Around<'_>) -> bool {
-    let names: Vec<_> =
-        memchr::memchr_iter(b'{', around.line).filter_map(|at| placeholder(&around.line[at + 1..])).collect();
-    let function: &[u8] = if names.is_empty() { b"" } else { function_above(around) };
-    names.iter().any(|name| declares(function, name))
-}
-
-fn passes_local_function(around: &Around<'_>) -> bool {
-    let line = around.line.trim_ascii_end();
-    let Some(line) = line.strip_suffix(b")") else { return false };
-    let start = line.iter().rposition(|b| !is_word(*b)).map_or(0, |at| at + 1);
-    let needle = [b"def ", &line[start..], b"("].concat();
-    start < line.len() && memchr::memmem::find(tail(around.before, WINDOW), &needle).is_some()
-}
-
-fn constant_is_assigned(around: &Around<'_>) -> bool {
-    let Some(rest) = around.line.trim_ascii_start().strip_prefix(b"const ") else { return false };
-    let name = &rest[..rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len())];
-    !name.is_empty() && head(around.after, WINDOW).split(|b| *b == b'\n').any(|line| assigns(line, name))
-}
-
-/// Returns true if a line starts with a name and an assignment to it.
-fn assigns(line: &[u8], name: &[u8]) -> bool {
-    let Some(rest) = line.trim_ascii_start().strip_prefix(name) else { return false };
-    let rest = rest.trim_ascii_start();
-    let is_plain = rest.starts_with(b"=") && !rest.starts_with(b"==") && !rest.starts_with(b"=>");
-    let is_compound = rest.get(1) == Some(&b'=') && b"+-*/%|&^".contains(&rest[0]);
-    is_plain || is_compound || rest.starts_with(b"++") || rest.starts_with(b"--")
+/// Returns true if a line has more than one statement: its blocks are not known by indentation.
+fn has_statements(line: &[u8]) -> bool {
+    lines::has(line, b"; ")
 }
 
 #[cfg(test)]
@@ -228,7 +135,7 @@ mod tests {
     use super::*;
 
     fn check(name: &str, text: &str) -> bool {
-        let at = text.find('>').unwrap();
+        let at = if text.starts_with('>') { 0 } else { text.find("\n>").unwrap() + 1 };
         let (before, rest) = (&text.as_bytes()[..at], &text.as_bytes()[at + 1..]);
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         passes(name, &Around { before, line: &rest[..end], after: &rest[end..] }).unwrap()
@@ -272,5 +179,102 @@ mod tests {
     fn local_functions_are_passed() {
         assert!(check("passes-local-function", "def f(x):\n    pass\n>a.append(f)"));
         assert!(!check("passes-local-function", "def f(x):\n    pass\n>a.append(g)"));
+    }
+
+    #[test]
+    fn only_what_stands_in_the_same_block_is_repeated() {
+        assert!(!check("key-repeated", "a = {\n>  a: 1,\n}\nb = {\n  a: 2,\n}"));
+        assert!(!check(
+            "definition-repeated",
+            "class A:\n>    def f(self):\n        pass\nclass B:\n    def f(self):\n"
+        ));
+        assert!(!check("definition-repeated", "  if (a) {\n  }\n>  if (a) {\n  }"));
+        assert!(check("label-repeated", "switch (a) {\n  case 1:\n    f();\n>  case 1:\n    g();\n}"));
+        assert!(!check("label-repeated", "switch (a) {\n  case 1:\n  }\nswitch (b) {\n>  case 1:\n}"));
+        assert!(check("condition-above", "if (a == 1) {\n>} else if (a == 1) {"));
+        assert!(check("condition-above", "if a == 1:\n    b()\n>elif a == 1:"));
+        assert!(!check("condition-above", "if (a == 1) {\n>} else if (a == 2) {"));
+        assert!(check("operand-repeated", ">if (a.b != 1 || a.b != 2) {"));
+        assert!(!check("operand-repeated", ">if (a.b != 1 || a.c != 2) {"));
+        assert!(check("freed-twice", "free(p);\nq();\n>free(p);"));
+        assert!(!check("freed-twice", "free(q);\n>free(p);"));
+    }
+
+    #[test]
+    fn the_blocks_around_a_line_are_known_by_its_indentation() {
+        assert!(check("in-coroutine", "async def f():\n    with a:\n>        b()"));
+        assert!(!check("in-coroutine", "async def f():\n    def g():\n>        b()"));
+        assert!(check("in-loop", "foreach (var a in b)\n{\n>    c();\n}"));
+        assert!(!check("in-loop", "for a in b:\n    c()\n>d()"));
+        assert!(check("in-goroutine", "\tgo func() {\n\t\tif a {\n>\t\t\tt.Fatal(b)"));
+        assert!(!check("in-goroutine", "\tgo func() {\n\t}()\n>\tt.Fatal(b)"));
+        assert!(check("in-static-method", "  public static function f()\n  {\n>    $this->a();"));
+        assert!(!check("in-static-method", "  public function f()\n  {\n>    $this->a();"));
+        assert!(check("in-branch", "  if (a) {\n>    useEffect(f)\n  }"));
+        assert!(!check("in-branch", "function A() {\n>  useEffect(f)\n"));
+        assert!(check("after-return", "  if (a) {\n    return b;\n  }\n>  useEffect(f)"));
+        assert!(!check("after-return", "  useEffect(() => {\n    return b;\n  });\n>  useEffect(f)"));
+        assert!(check("in-attribute", "  <a\n    onClick={() => {\n>      useEffect(f)"));
+        assert!(check("handler-beside", "try:\n    a()\nexcept E:\n    b()\n>except F:"));
+        assert!(!check("handler-beside", "try:\n    a()\n>except E:\n    b()\nc()\ntry:\n    d()\nexcept E:"));
+        assert!(check("first-in-loop", "    for a in b {\n        // c\n>        return d;"));
+        assert!(!check("first-in-loop", "    for a in b {\n        c();\n>        return d;"));
+    }
+
+    #[test]
+    fn the_block_below_a_line_is_known_by_its_indentation() {
+        assert!(check("block-returns", ">    def __init__(\n        self,\n    ):\n        return 1"));
+        assert!(!check("block-returns", ">    def __init__(self):\n        a()\n    def f(self):\n        return 1"));
+        assert!(check("block-leaves", ">    finally:\n        return 1"));
+        assert!(!check("block-leaves", ">    finally:\n        a()\n    return 1"));
+        assert!(check(
+            "function-lacks-return",
+            ">    @property\n    def a(self):\n        b()\n    def c(self):\n        return 1"
+        ));
+        assert!(!check("function-lacks-return", ">    @property\n    def a(self):\n        return 1"));
+        assert!(check("constructor-without-super", "class A extends B {\n>  constructor() {\n    c();\n  }"));
+        assert!(!check("constructor-without-super", "class A extends B {\n>  constructor() {\n    super();\n  }"));
+        assert!(!check("constructor-without-super", "class A {\n>  constructor() {\n    c();\n  }"));
+        assert!(check("falls-through", ">  case 1:\n    a = 1;\n  case 2:\n    break;"));
+        assert!(!check("falls-through", ">  case 1:\n    a = 1;\n    break;\n  case 2:"));
+        assert!(check("busy", ">\tfor {\n\t\tselect {"));
+        assert!(!check("busy", ">\tfor {\n\t\ta()"));
+        assert!(check("none-dereferenced", ">if a.b is None:\n    a.b.c()"));
+        assert!(!check("none-dereferenced", ">if a.b is None:\n    return\na.b.c()"));
+        assert!(check("setter-called", ">  const [a, setA] = useState();\n  setA(1);"));
+        assert!(!check("setter-called", ">  const [a, setA] = useState();\n  f(() => {\n    setA(1);"));
+    }
+
+    #[test]
+    fn names_are_known_by_their_declarations() {
+        assert!(check("condition-names-function", "def is_a():\n    pass\n>if not is_a:"));
+        assert!(!check("condition-names-function", "def is_a():\n    pass\n>if not is_a():"));
+        assert!(check("calls-async-function", "async function f() {}\n>if (f()) {"));
+        assert!(!check("calls-async-function", "function f() {}\n>if (f()) {"));
+        assert!(check("objects-compared", "  int f(Long a, Long b) {\n>    if (a == b) {"));
+        assert!(!check("objects-compared", "  int f(Long a, long b) {\n>    if (a == b) {"));
+        assert!(check("receiver-is-array", "  int[] ids;\n>  s = ids.toString();"));
+        assert!(!check("receiver-is-array", "  int ids;\n>  s = ids.toString();"));
+        assert!(check("receiver-in-loop", "for (User u : users) {\n>  users.remove(u);"));
+        assert!(!check("receiver-in-loop", "for (User u : users) {\n>  others.remove(u);"));
+        assert!(check("returns-local-array", "  char buf[9];\n>  return buf;"));
+        assert!(!check("returns-local-array", "  char *buf;\n>  return buf;"));
+        assert!(check("disposed-returned", ">  using var a = F();\n  a.B();\n  return a;"));
+        assert!(!check("disposed-returned", ">  using var a = F();\n  return b;"));
+        assert!(check("freed-used", ">  free(p);\n  n = p->next;"));
+        assert!(!check("freed-used", ">  free(p);\n  n = q->next;"));
+        assert!(check("error-unchecked", "\ta, err := f()\n>\tdefer a.Close()\n\tif err != nil {"));
+        assert!(!check("error-unchecked", "\tif err != nil {\n\t}\n>\tdefer a.Close()\n\tif b {"));
+    }
+
+    #[test]
+    fn the_arguments_of_a_call_can_stand_on_several_lines() {
+        assert!(check("second-argument-constant", ">self.assertTrue(\n    f(a, b),\n    True)"));
+        assert!(!check("second-argument-constant", ">self.assertTrue(f(a, 1), message)"));
+        assert!(check("call-formatted", ">print('a %s',\n  b) % c"));
+        assert!(!check("call-formatted", ">print('a % b)' % c)"));
+        assert!(check("mode-invalid", ">open(a, 'rwb')"));
+        assert!(!check("mode-invalid", ">open(a, 'rb+')"));
+        assert!(!check("mode-invalid", ">open(a)"));
     }
 }

@@ -1,0 +1,163 @@
+//! The blocks around a line and below it.
+
+use super::Around;
+use super::lines::{WINDOW, above, below, block, first_word, has, has_word, head, indentation, is_word, outer};
+
+/// Words that start a branch of the statement that has the block.
+const BRANCHES: [&[u8]; 14] = [
+    b"case", b"default", b"else", b"elif", b"elsif", b"elseif", b"except", b"finally", b"when", b"rescue", b"ensure",
+    b"end", b"in", b"catch",
+];
+
+/// Returns true if the line ends the block, and there is code of the block below.
+pub(super) fn has_code_after(around: &Around<'_>) -> bool {
+    let indent = indentation(around.line);
+    for line in head(around.after, WINDOW).split(|b| *b == b'\n').skip(1) {
+        let own = indentation(line);
+        let text = line[own.len()..].trim_ascii_end();
+        let is_comment = text.starts_with(b"//") || text.starts_with(b"#") && !text.starts_with(b"#[");
+        if text.is_empty() || is_comment || own.len() > indent.len() || own == indent && b")]}\"'".contains(&text[0]) {
+            // The end of the statement, unless it ends the block.
+            if text.first() == Some(&b'}') && own == indent && !text.starts_with(b"});") && !text.starts_with(b"};") {
+                return false;
+            }
+            continue;
+        }
+        let word = &text[..text.iter().position(|b| !is_word(*b)).unwrap_or(text.len())];
+        return own == indent && !BRANCHES.contains(&word);
+    }
+    false
+}
+
+/// Returns true if nothing on the line makes its statement conditional.
+pub(super) fn is_unconditional(around: &Around<'_>) -> bool {
+    !has(around.line, b" if ") && !has(around.line, b" unless ")
+}
+
+/// Returns true if another `except` of the same statement stands above or below.
+pub(super) fn has_handler_beside(around: &Around<'_>) -> bool {
+    let depth = indentation(around.line).len();
+    let decides = |(own, text): &(usize, &[u8])| *own < depth || *own == depth && !text.starts_with(b"#");
+    let is_handler = |(own, text): (usize, &[u8])| own == depth && text.starts_with(b"except");
+    above(around).find(decides).is_some_and(is_handler) || below(around).find(decides).is_some_and(is_handler)
+}
+
+/// Returns true if a line starts a loop.
+fn starts_loop(text: &[u8]) -> bool {
+    let loops: [&[u8]; 4] = [b"for", b"foreach", b"while", b"loop"];
+    let text = text.strip_prefix(b"async ").or_else(|| text.strip_prefix(b"await ")).unwrap_or(text);
+    loops.contains(&first_word(text)) || text.starts_with(b"\'") || has(text, b".forEach(")
+}
+
+/// Returns true if the statement is the first one in a loop.
+pub(super) fn is_first_in_loop(around: &Around<'_>) -> bool {
+    let is_code = |(_, text): &(usize, &[u8])| !text.starts_with(b"//");
+    let first = above(around).find(is_code);
+    first.is_some_and(|(own, text)| own < indentation(around.line).len() && starts_loop(text) || text == b"{")
+}
+
+pub(super) fn is_in_loop(around: &Around<'_>) -> bool {
+    outer(around).any(starts_loop)
+}
+
+pub(super) fn is_in_goroutine(around: &Around<'_>) -> bool {
+    has(around.line, b"go func") || outer(around).any(|text| has(text, b"go func"))
+}
+
+pub(super) fn is_in_coroutine(around: &Around<'_>) -> bool {
+    outer(around).find(|text| has_word(text, b"def")).is_some_and(|text| text.starts_with(b"async "))
+}
+
+pub(super) fn is_in_static_method(around: &Around<'_>) -> bool {
+    let is_function = |text: &[u8]| has_word(text, b"function");
+    let line = if is_function(around.line) { Some(around.line) } else { outer(around).find(|text| is_function(text)) };
+    line.is_none_or(|text| has_word(text, b"static"))
+}
+
+pub(super) fn is_in_optional_method(around: &Around<'_>) -> bool {
+    has(around.line, b"Optional") || outer(around).any(|text| has(text, b"Optional"))
+}
+
+/// Returns true if a line starts a block that is not always run.
+fn starts_branch(text: &[u8]) -> bool {
+    let branches: [&[u8]; 8] = [b"if", b"else", b"for", b"while", b"switch", b"case", b"try", b"default"];
+    let text = text.strip_prefix(b"}").unwrap_or(text).trim_ascii_start();
+    branches.contains(&first_word(text))
+}
+
+/// Returns true if a block around the line, or the start of the line, is not always run.
+pub(super) fn is_in_branch(around: &Around<'_>) -> bool {
+    starts_branch(around.line.trim_ascii_start()) || outer(around).any(starts_branch)
+}
+
+/// Returns true if the line is in the value of an attribute of markup.
+pub(super) fn is_in_attribute(around: &Around<'_>) -> bool {
+    has(around.line, b"={") || outer(around).any(|text| has(text, b"={"))
+}
+
+/// Returns true if an earlier statement of the block can return.
+pub(super) fn is_after_return(around: &Around<'_>) -> bool {
+    let depth = indentation(around.line).len();
+    let mut returns = false;
+    for (own, text) in above(around).take_while(|(own, _)| *own >= depth) {
+        returns |= has_word(text, b"return");
+        if own == depth && first_word(text) == b"if" && returns {
+            return true;
+        }
+        returns &= own > depth || text.starts_with(b"}");
+    }
+    false
+}
+
+/// Returns true if the block below returns a value.
+pub(super) fn block_returns(around: &Around<'_>) -> bool {
+    block(around).any(|text| text.starts_with(b"return ")) || has(around.line, b": return ")
+}
+
+/// Returns true if the block below leaves the function or the loop.
+pub(super) fn block_leaves(around: &Around<'_>) -> bool {
+    let leaves = |text: &[u8]| has_word(text, b"return") || has_word(text, b"break");
+    leaves(around.line) || block(around).any(leaves)
+}
+
+/// Returns true if the function below has no statement that gives a value or fails.
+pub(super) fn function_lacks_return(around: &Around<'_>) -> bool {
+    let depth = indentation(around.line).len();
+    let ends: [&[u8]; 5] = [b"return", b"yield", b"raise", b"pass", b"..."];
+    let mut is_body = false;
+    for (own, text) in below(around) {
+        if own == depth && is_body && !text.starts_with(b")") {
+            break;
+        }
+        is_body |= has_word(text, b"def");
+        if is_body && ends.iter().any(|end| has(text, end)) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Returns true if the constructor of a subclass does not call the one of its parent.
+pub(super) fn lacks_super(around: &Around<'_>) -> bool {
+    let is_class = |text: &&[u8]| has_word(text, b"class") || has_word(text, b"extends");
+    let is_subclass = outer(around).find(is_class).is_some_and(|text| has_word(text, b"extends"));
+    is_subclass && !has(around.line, b"super") && !block(around).any(|text| has(text, b"super"))
+}
+
+/// Returns true if the branch of a `switch` has no statement that ends it.
+pub(super) fn falls_through(around: &Around<'_>) -> bool {
+    let ends: [&[u8]; 4] = [b"break", b"return", b"throw", b"continue"];
+    let ends = |text: &[u8]| ends.iter().any(|end| has_word(text, end));
+    !ends(around.line) && !block(around).any(ends)
+}
+
+/// Returns true if the next line opens a block.
+pub(super) fn is_block_next(around: &Around<'_>) -> bool {
+    has(around.line, b"; {") || below(around).next().is_some_and(|(_, text)| text.starts_with(b"{"))
+}
+
+/// Returns true if the body of the loop is empty, or is a `select` with an empty default.
+pub(super) fn is_busy(around: &Around<'_>) -> bool {
+    let is_empty = |(_, text): (usize, &[u8])| text.starts_with(b"}") || text.starts_with(b"select");
+    has(around.line, b"{}") || below(around).next().is_some_and(is_empty)
+}

@@ -1,0 +1,70 @@
+//! The arguments of the call on a line.
+
+use super::Around;
+use super::lines::{WINDOW, head};
+
+/// Returns the arguments of the first call of a name on the line, and the text after the call. `None`: the call does not
+/// end near the line.
+fn arguments<'a>(text: &'a [u8], name: &[u8]) -> Option<(Vec<&'a [u8]>, &'a [u8])> {
+    let start = memchr::memmem::find(text, name)? + name.len();
+    let (mut out, mut from, mut depth, mut quote) = (Vec::new(), start, 0_usize, None);
+    let mut at = start;
+    while let Some(b) = text.get(at) {
+        match (*b, quote) {
+            (b'\\', Some(_)) => at += 1,
+            (b, Some(open)) if b == open => quote = None,
+            (_, Some(_)) => {}
+            (b'"' | b'\'', None) => quote = Some(*b),
+            (b'(' | b'[' | b'{', None) => depth += 1,
+            (b')', None) if depth == 0 => {
+                out.push(text[from..at].trim_ascii());
+                return Some((out, &text[at + 1..]));
+            }
+            (b')' | b']' | b'}', None) => depth = depth.saturating_sub(1),
+            (b',', None) if depth == 0 => {
+                out.push(text[from..at].trim_ascii());
+                from = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Returns the line and the text after it.
+fn with_rest(around: &Around<'_>) -> Vec<u8> {
+    [around.line, head(around.after, WINDOW)].concat()
+}
+
+/// Returns true if the second argument of an assertion is a constant, or if the call has no end near the line.
+pub(super) fn second_is_constant(around: &Around<'_>) -> bool {
+    let text = with_rest(around);
+    let Some((arguments, _)) = arguments(&text, b"True(").or_else(|| arguments(&text, b"False(")) else { return true };
+    let words: [&[u8]; 3] = [b"True", b"False", b"None"];
+    let is_constant = |value: &&[u8]| {
+        words.contains(value) || value.first().is_some_and(|b| b.is_ascii_digit() || b"-.[{".contains(b))
+    };
+    arguments.get(1).is_some_and(is_constant)
+}
+
+/// Returns true if a format operation follows the call of `print`.
+pub(super) fn is_formatted(around: &Around<'_>) -> bool {
+    let text = with_rest(around);
+    let Some((_, rest)) = arguments(&text, b"print(") else { return true };
+    let rest = rest.trim_ascii_start();
+    rest.starts_with(b"%") || rest.starts_with(b".format(")
+}
+
+/// Returns true if the mode of a call of `open` has a letter too many, or one that no mode has.
+pub(super) fn has_invalid_mode(around: &Around<'_>) -> bool {
+    let text = with_rest(around);
+    let Some((arguments, _)) = arguments(&text, b"open(") else { return true };
+    let Some(mode) = arguments.get(1) else { return false };
+    let mode = mode.strip_prefix(b"mode=").unwrap_or(mode);
+    let Some(mode) = mode.strip_prefix(b"\"").or_else(|| mode.strip_prefix(b"'")) else { return false };
+    let mode = &mode[..mode.len().saturating_sub(1)];
+    let count = |set: &[u8]| mode.iter().filter(|b| set.contains(b)).count();
+    let is_valid = count(b"rwax") == 1 && count(b"bt") < 2 && count(b"+") < 2 && count(b"rwaxbt+") == mode.len();
+    !is_valid
+}

@@ -1,0 +1,244 @@
+//! What is known about the names of a line.
+
+use super::Around;
+use super::lines::{
+    FAR, WINDOW, above, below, block, first_word, function_above, has, has_word, head, indentation, is_word, last_word,
+    outer, rest, same_block, tail,
+};
+
+/// Returns true if a text declares a variable or a parameter of that name.
+fn declares(text: &[u8], name: &[u8]) -> bool {
+    memchr::memmem::find_iter(text, name).any(|at| is_declaration(text, at, name.len()))
+}
+
+/// Returns true if the name at a place of a text is a variable or a parameter that the text declares there.
+fn is_declaration(text: &[u8], at: usize, length: usize) -> bool {
+    let before = text[..at].last().copied().unwrap_or(b' ');
+    let after = &text[at + length..];
+    let next = after.trim_ascii_start();
+    if is_word(before) || b".\"'{$#".contains(&before) || after.first().is_some_and(|b| is_word(*b)) {
+        return false;
+    }
+    match next.first() {
+        Some(b'=') => next.get(1) != Some(&b'='),
+        Some(b',' | b')' | b':' | b'|' | b'?') => matches!(before, b'(' | b' ' | b'|' | b','),
+        _ => next.starts_with(b"in ") || next.starts_with(b"of "),
+    }
+}
+
+/// Returns the name in the braces that open before a text.
+fn placeholder(text: &[u8]) -> Option<&[u8]> {
+    let text = text.trim_ascii_start();
+    let name = &text[..text.iter().position(|b| !is_word(*b)).unwrap_or(text.len())];
+    let is_closed = text.get(name.len()).is_some_and(|b| b"}.[(".contains(b));
+    (is_closed && name.first().is_some_and(|b| !b.is_ascii_digit())).then_some(name)
+}
+
+/// Returns true if a string of the line has a placeholder with the name of a variable.
+pub(super) fn has_known_placeholder(around: &Around<'_>) -> bool {
+    let names: Vec<_> =
+        memchr::memchr_iter(b'{', around.line).filter_map(|at| placeholder(&around.line[at + 1..])).collect();
+    let function: &[u8] = if names.is_empty() { b"" } else { function_above(around) };
+    names.iter().any(|name| declares(function, name))
+}
+
+/// Returns true if the line passes a function by the name of a local definition.
+pub(super) fn passes_local_function(around: &Around<'_>) -> bool {
+    let line = around.line.trim_ascii_end();
+    let Some(line) = line.strip_suffix(b")") else { return false };
+    let start = line.iter().rposition(|b| !is_word(*b)).map_or(0, |at| at + 1);
+    let needle = [b"def ", &line[start..], b"("].concat();
+    start < line.len() && memchr::memmem::find(tail(around.before, WINDOW), &needle).is_some()
+}
+
+/// Returns true if the line declares a constant, and a later line of the block assigns to it.
+pub(super) fn constant_is_assigned(around: &Around<'_>) -> bool {
+    let Some(rest) = around.line.trim_ascii_start().strip_prefix(b"const ") else { return false };
+    let name = &rest[..rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len())];
+    !name.is_empty()
+        && same_block(head(around.after, WINDOW), around.line).split(|b| *b == b'\n').any(|line| assigns(line, name))
+}
+
+/// Returns true if a line starts with a name and an assignment to it.
+fn assigns(line: &[u8], name: &[u8]) -> bool {
+    let Some(rest) = line.trim_ascii_start().strip_prefix(name) else { return false };
+    let rest = rest.trim_ascii_start();
+    let is_plain = rest.starts_with(b"=") && !rest.starts_with(b"==") && !rest.starts_with(b"=>");
+    let is_compound = rest.get(1) == Some(&b'=') && b"+-*/%|&^".contains(&rest[0]);
+    is_plain || is_compound || rest.starts_with(b"++") || rest.starts_with(b"--")
+}
+
+/// Words of a line that are read, at most.
+const MOST_WORDS: usize = 24;
+
+/// Returns the words of a text with the place of each.
+fn words(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let starts = |at: &usize| is_word(text[*at]) && (*at == 0 || !is_word(text[at - 1]));
+    (0..text.len()).filter(starts).map(|at| (at, first_word(&text[at..]))).take(MOST_WORDS)
+}
+
+/// Returns true if the file defines a function of that name near the line.
+fn is_defined(around: &Around<'_>, start: &[u8], name: &[u8], end: &[u8]) -> bool {
+    let needle = [start, name, end].concat();
+    has(head(around.after, FAR), &needle) || has(tail(around.before, FAR), &needle)
+}
+
+/// Returns true if the condition names a local function without calling it.
+pub(super) fn condition_names_function(around: &Around<'_>) -> bool {
+    let line = around.line;
+    words(line).any(|(at, word)| {
+        let is_end = line.get(at + word.len()).is_none_or(|b| b": )".contains(b));
+        is_end && is_defined(around, b"def ", word, b"(")
+    })
+}
+
+/// Returns true if the line calls an asynchronous function of the file.
+pub(super) fn calls_async_function(around: &Around<'_>) -> bool {
+    let line = around.line;
+    words(line).filter(|(at, word)| line.get(at + word.len()) == Some(&b'(')).any(|(_, word)| {
+        is_defined(around, b"async function ", word, b"")
+            || is_defined(around, b"async ", word, b"(")
+            || is_defined(around, b"", word, b" = async")
+    })
+}
+
+/// Returns true if a declaration with one of the classes stands above.
+fn is_declared(around: &Around<'_>, classes: &[&str], name: &[u8]) -> bool {
+    let before = tail(around.before, FAR);
+    let has_it = |declaration: &[u8]| has_word(before, declaration) || has_word(around.line, declaration);
+    !name.is_empty() && classes.iter().any(|class| has_it(&[class.as_bytes(), b" ", name].concat()))
+}
+
+/// Returns true if both sides of a comparison are declared with a class of values.
+pub(super) fn objects_are_compared(around: &Around<'_>) -> bool {
+    const CLASSES: [&str; 6] = ["String", "Integer", "Long", "Short", "Double", "Float"];
+    let line = around.line;
+    let signs = memchr::memmem::find_iter(line, b" == ").chain(memchr::memmem::find_iter(line, b" != "));
+    signs.take(8).any(|at| {
+        let right = line[at + 4..].strip_prefix(b"this.").unwrap_or(&line[at + 4..]);
+        is_declared(around, &CLASSES, last_word(&line[..at])) && is_declared(around, &CLASSES, first_word(right))
+    })
+}
+
+/// Returns the names before the members of a line: `a` and `b` in `a.c(b.d())`.
+fn receivers(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    memchr::memchr_iter(b'.', line).map(|at| last_word(&line[..at])).filter(|name| !name.is_empty()).take(MOST_WORDS)
+}
+
+/// Returns true if a receiver of the line is declared as an array.
+pub(super) fn receiver_is_array(around: &Around<'_>) -> bool {
+    let before = [tail(around.before, FAR), around.line].concat();
+    receivers(around.line).any(|name| {
+        has_word(&before, &[b"[] ", name].concat())
+            || has_word(&before, &[b"... ", name].concat())
+            || has(&before, &[name, b"[]"].concat())
+    })
+}
+
+/// Returns true if a receiver of the line is declared with a class whose values do not change.
+pub(super) fn receiver_is_immutable(around: &Around<'_>) -> bool {
+    const CLASSES: [&str; 10] = [
+        "BigDecimal",
+        "BigInteger",
+        "LocalDate",
+        "LocalDateTime",
+        "LocalTime",
+        "ZonedDateTime",
+        "OffsetDateTime",
+        "Instant",
+        "Duration",
+        "Period",
+    ];
+    receivers(around.line).any(|name| is_declared(around, &CLASSES, name))
+}
+
+/// Returns true if a receiver of the line is the state of a component.
+pub(super) fn receiver_is_state(around: &Around<'_>) -> bool {
+    let before = tail(around.before, FAR);
+    receivers(around.line).any(|name| has(before, &[b"[", name, b","].concat()))
+}
+
+/// Returns true if a loop around the line goes over a container that the line names.
+pub(super) fn receiver_is_in_loop(around: &Around<'_>) -> bool {
+    let is_loop = |text: &&[u8]| matches!(first_word(text), b"for" | b"foreach" | b"async");
+    let loops: Vec<_> = outer(around).chain([around.line.trim_ascii_start()]).filter(is_loop).collect();
+    let over = |text: &[u8], name: &[u8]| {
+        let places = [memchr::memmem::find(text, b" in "), memchr::memchr(b':', text)];
+        places.iter().flatten().any(|at| has_word(&text[*at..], name))
+    };
+    !loops.is_empty() && words(around.line).any(|(_, name)| loops.iter().any(|text| over(text, name)))
+}
+
+/// Returns true if the returned array is declared in the function, or the line returns an address.
+pub(super) fn returns_local_array(around: &Around<'_>) -> bool {
+    let Some(at) = memchr::memmem::find(around.line, b"return ") else { return false };
+    let value = around.line[at + 7..].trim_ascii_start();
+    value.starts_with(b"&") || has(tail(around.before, FAR), &[b" ", first_word(value), b"["].concat())
+}
+
+/// Returns true if the variable of a `using` declaration is returned.
+pub(super) fn disposed_is_returned(around: &Around<'_>) -> bool {
+    let Some(at) = memchr::memmem::find(around.line, b" = ") else { return false };
+    let name = last_word(&around.line[..at]);
+    rest(around).any(|(_, text)| text.starts_with(b"return") && has_word(text, name))
+}
+
+/// Returns true if a block around the line, or the line itself, has the name that the line returns or assigns.
+pub(super) fn is_around(around: &Around<'_>) -> bool {
+    let line = around.line;
+    words(line).any(|(at, name)| {
+        let is_upper = name[0].is_ascii_uppercase();
+        is_upper && (has_word(&line[..at], name) || outer(around).take(3).any(|text| has_word(text, name)))
+    })
+}
+
+/// Returns the name of the pointer that a line frees.
+fn freed<'a>(around: &Around<'a>) -> Option<&'a [u8]> {
+    let at = memchr::memmem::find(around.line, b"free(")?;
+    let name = first_word(around.line[at + 5..].trim_ascii_start());
+    (!name.is_empty()).then_some(name)
+}
+
+/// Returns true if the next statement reads a member of the freed pointer.
+pub(super) fn freed_is_used(around: &Around<'_>) -> bool {
+    let Some(name) = freed(around) else { return false };
+    let needle = [name, b"->"].concat();
+    let is_code = |(_, text): &(usize, &[u8])| !text.starts_with(b"/");
+    let line = around.line;
+    let at = memchr::memmem::rfind(line, b"free(").map_or(0, |at| at + 5);
+    has(&line[at..], &needle) || below(around).filter(is_code).take(4).any(|(_, text)| has(text, &needle))
+}
+
+/// Returns true if a line above goes on to the next element from the freed one.
+pub(super) fn freed_is_advanced(around: &Around<'_>) -> bool {
+    let Some(name) = freed(around) else { return false };
+    let needle = [name, b"->"].concat();
+    let goes_on = |text: &[u8]| has_word(text, b"for") && has(text, &needle);
+    goes_on(around.line) || above(around).take(16).any(|(_, text)| goes_on(text))
+}
+
+/// Returns true if what is `None` has a member on the line or in the block below.
+pub(super) fn none_is_dereferenced(around: &Around<'_>) -> bool {
+    let signs: [&[u8]; 3] = [b" is None", b" == None", b" is not None"];
+    let places = signs.iter().flat_map(|sign| memchr::memmem::find_iter(around.line, sign).take(4));
+    places.into_iter().any(|at| {
+        let before = &around.line[..at];
+        let start = before.iter().rposition(|b| !is_word(*b) && *b != b'.').map_or(0, |at| at + 1);
+        let needle = [&before[start..], b"."].concat();
+        needle.len() > 1 && (has(&around.line[at..], &needle) || block(around).any(|text| has(text, &needle)))
+    })
+}
+
+/// Returns true if the function that sets a state is called where the state is declared.
+pub(super) fn setter_is_called(around: &Around<'_>) -> bool {
+    let depth = indentation(around.line).len();
+    let Some(end) = memchr::memchr(b']', around.line) else { return true };
+    let needle = [last_word(around.line[..end].trim_ascii_end()), b"("].concat();
+    rest(around).any(|(own, text)| own == depth && text.starts_with(&needle))
+}
+
+/// Returns true if the deferred call is between an assignment and the check of its error.
+pub(super) fn error_is_unchecked(around: &Around<'_>) -> bool {
+    let assigns = above(around).next().is_some_and(|(_, text)| has(text, b":="));
+    assigns && below(around).next().is_some_and(|(_, text)| text.starts_with(b"if "))
+}
