@@ -515,6 +515,13 @@ impl Lines {
     }
 }
 
+impl Hunk {
+    fn reversed(&self) -> Self {
+        let edits = self.edits.iter().map(|edit| Edit { old: edit.new.clone(), new: edit.old.clone() }).collect();
+        Self { old: self.new.clone(), new: self.old.clone(), edits, section: self.section.clone() }
+    }
+}
+
 impl TextChange {
     /// Returns the runs of consecutive added lines, from top to bottom.
     pub fn added(&self) -> impl Iterator<Item = Block<'_>> {
@@ -524,6 +531,16 @@ impl TextChange {
     /// Returns the runs of consecutive removed lines, from top to bottom, numbered on the old side.
     pub fn removed(&self) -> impl Iterator<Item = Block<'_>> {
         self.blocks(|e| &e.old, &self.old)
+    }
+
+    /// Returns the change in the other direction: from the new side to the old one.
+    pub(crate) fn reversed(&self) -> Self {
+        Self {
+            old: self.new.clone(),
+            new: self.old.clone(),
+            hunks: self.hunks.iter().map(Hunk::reversed).collect(),
+            ..self.clone()
+        }
     }
 
     /// Returns the old number of an unchanged line of the new side.

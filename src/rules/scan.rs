@@ -26,6 +26,7 @@ use std::ops::Range;
 
 pub(super) mod flow;
 pub(super) mod join;
+mod layout;
 mod place;
 mod structural;
 
@@ -65,6 +66,7 @@ pub(super) fn file(
         rest.counted.extend(more.counted.into_iter().filter(|c| !known.contains(&c.on_line())));
         out.extend(found);
     }
+    layout::drop_laid_out(rules, file, floor, out, from);
     join::same_flaws(rules, out, from);
     rest
 }

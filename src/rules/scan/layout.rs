@@ -1,0 +1,137 @@
+//! Findings on lines whose layout changed and nothing else: formatting a file adds no flaw to it.
+
+use super::{Pass, reading};
+use crate::diff::{Body, Edit, FileChange, Hunk, Lines, TextChange};
+use crate::finding::listing::Floor;
+use crate::finding::{Finding, LineSpan};
+use crate::rules::catalog::Matcher;
+use crate::rules::suppress::Counting;
+use crate::rules::{RuleSet, Scope};
+
+/// Rule that reads text for a reviewer, in which white space does not matter.
+const INSTRUCTIONS: &str = "prompt-injection";
+
+/// Drops each finding of `out`, from the index `from` on, on lines that differ from the removed ones only in layout,
+/// if the rule has a finding in the removed lines too. Rules for secrets and for hidden characters keep their findings.
+pub(super) fn drop_laid_out(rules: &RuleSet, file: &FileChange, floor: &Floor, out: &mut Vec<Finding>, from: usize) {
+    let Some(text) = file.text().filter(|text| text.old.whole().is_some() && text.new.whole().is_some()) else {
+        return;
+    };
+    if !out[from..].iter().any(|finding| depends_on_code(rules, finding)) {
+        return;
+    }
+    let parts = laid_out(text);
+    let part_of = |finding: &Finding| {
+        let lines = finding.lines().filter(|_| depends_on_code(rules, finding))?;
+        parts.iter().find(|part| contains(&part.new, &lines))
+    };
+    if !out[from..].iter().any(|finding| part_of(finding).is_some()) {
+        return;
+    }
+    let before = before(rules, file, text, floor);
+    let is_known = |finding: &Finding, part: &Edit| {
+        let is_same = |old: &&Finding| old.rule_id() == finding.rule_id();
+        before.iter().filter(is_same).any(|old| old.lines().is_some_and(|lines| contains(&part.old, &lines)))
+    };
+    let new = out.split_off(from);
+    out.extend(new.into_iter().filter(|finding| !part_of(finding).is_some_and(|part| is_known(finding, part))));
+}
+
+/// Returns true if a finding is about code, in which layout has no meaning for the rule.
+fn depends_on_code(rules: &RuleSet, finding: &Finding) -> bool {
+    let rule = rules.index_of(finding.rule_id()).map(|index| rules.rule(index));
+    rule.is_some_and(|rule| {
+        let is_code = matches!(rule.matcher, Matcher::Pattern | Matcher::Flow | Matcher::Structural);
+        is_code && !rule.secret && rule.id != INSTRUCTIONS
+    })
+}
+
+fn contains(part: &Lines, lines: &LineSpan) -> bool {
+    part.start <= lines.first.get() && lines.last.get() < part.start + part.count
+}
+
+/// Returns the edits, and the hunks as edits, that only change the layout.
+fn laid_out(text: &TextChange) -> Vec<Edit> {
+    let whole = |hunk: &Hunk| Edit { old: hunk.old.clone(), new: hunk.new.clone() };
+    let edits = text.hunks.iter().flat_map(|hunk| hunk.edits.iter().cloned().chain([whole(hunk)]));
+    edits.filter(|edit| is_same_code(text.old.slice(&edit.old), text.new.slice(&edit.new))).collect()
+}
+
+/// Returns true if two texts are equal without white space, marks that end a statement or an element, and the kind of
+/// their quotes.
+fn is_same_code(old: &[u8], new: &[u8]) -> bool {
+    !old.is_empty() && code(old).eq(code(new))
+}
+
+fn code(text: &[u8]) -> impl Iterator<Item = u8> {
+    let is_code = |b: &&u8| !b.is_ascii_whitespace() && !matches!(b, b';' | b',');
+    text.iter().filter(is_code).map(|b| if *b == b'\'' { b'"' } else { *b })
+}
+
+/// Returns the findings in the removed lines: those of the change in the other direction.
+fn before(rules: &RuleSet, file: &FileChange, text: &TextChange, floor: &Floor) -> Vec<Finding> {
+    let file = FileChange { entry: file.entry.clone(), body: Body::Text(text.reversed()) };
+    let mut out = Vec::new();
+    reading(rules, &file, Pass { scope: Scope::All, is_first: true }, Counting::None, floor, &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same_code;
+    use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side};
+    use crate::policy::RulesPolicy;
+    use crate::rules::{RuleSet, Scope};
+
+    /// Returns the rules with findings in the change of a file from one text to another, with their lines.
+    fn found(path: &str, old: &str, new: &str) -> Vec<(String, u32)> {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        let path = RepoPath::from(path);
+        let body = Body::of_file(&path, Some(old.into()), Some(new.into()), Attribute::Unset);
+        let side = Side { path, mode: FileMode::Regular, id: None };
+        let entry = Entry { kind: ChangeKind::Modified, old: Some(side.clone()), new: Some(side) };
+        let mut out = Vec::new();
+        rules.scan(&FileChange { entry, body }, Scope::All, &mut out);
+        out.iter().map(|f| (f.rule_id().to_owned(), f.lines().map_or(0, |lines| lines.first.get()))).collect()
+    }
+
+    const HANDLER: &str = "from flask import request\nimport os\ndef f():\n";
+
+    #[test]
+    fn code_that_is_laid_out_anew_has_no_new_findings() {
+        let old = format!("{HANDLER}  os.system('ls ' + request.args['a'])\n");
+        let wrapped = format!("{HANDLER}    os.system(\n        \"ls \" + request.args[\"a\"],\n    )\n");
+        assert!(!found("a.py", "", &old).is_empty());
+        assert_eq!(found("a.py", &old, &wrapped), [], "wrapped");
+        let other = wrapped.replace("\"a\"", "\"b\"");
+        assert!(!found("a.py", &old, &other).is_empty(), "another argument");
+        let twice = format!("{wrapped}    os.system('ls ' + request.args['a'])\n");
+        assert!(!found("a.py", &old, &twice).is_empty(), "one more");
+    }
+
+    #[test]
+    fn a_line_whose_check_is_removed_is_reported() {
+        let old = "const run = (req, res) => {\n  const a = req.query.a;\n  if (/^[a-z]+$/.test(a)) {\n    exec('ls ' + a);\n  }\n};\n";
+        let new = "const run = (req, res) => {\n  const a = req.query.a;\n  exec('ls ' + a);\n};\n";
+        let old = format!("const {{ exec }} = require('child_process');\n{old}");
+        let new = format!("const {{ exec }} = require('child_process');\n{new}");
+        assert!(!found("a.js", "", &new).is_empty());
+        assert!(!found("a.js", &old, &new).is_empty());
+    }
+
+    #[test]
+    fn a_secret_that_is_laid_out_anew_is_reported() {
+        let key = format!("AKIA{}", "Q3EGRIHBUYXAPKMN");
+        let old = format!("a = f('{key}')\n");
+        let new = format!("a = f(\n    '{key}',\n)\n");
+        assert!(!found("a.py", "", &old).is_empty());
+        assert!(!found("a.py", &old, &new).is_empty());
+    }
+
+    #[test]
+    fn layout_is_white_space_ends_and_the_kind_of_quotes() {
+        assert!(is_same_code(b"f( 'a', b )", b"f(\n    \"a\",\n    b,\n);\n"));
+        assert!(!is_same_code(b"f('a')", b"f('b')"));
+        assert!(!is_same_code(b"", b""));
+    }
+}
