@@ -47,6 +47,8 @@ const TEXT_CHECKS: &[(&str, Check)] = &[
     // The second argument of the call is a constant.
     ("second-argument-constant", calls::second_is_constant),
     // A format operation follows the call.
+    ("format-count-differs", calls::count_differs),
+    ("coroutine-used", names::coroutine_is_used),
     ("call-formatted", calls::is_formatted),
     // The mode of the call that opens a file is none that exists.
     ("mode-invalid", calls::has_invalid_mode),
@@ -62,6 +64,9 @@ const BLOCK_CHECKS: &[(&str, Check)] = &[
     ("handler-beside", blocks::has_handler_beside),
     // The statement is the first one in a loop.
     ("first-in-loop", blocks::is_first_in_loop),
+    ("accessor-names-property", names::accessor_names_property),
+    ("statement-starts", blocks::starts_statement),
+    ("block-formats", blocks::block_formats),
     ("in-loop", blocks::is_in_loop),
     ("in-goroutine", blocks::is_in_goroutine),
     ("in-coroutine", blocks::is_in_coroutine),
@@ -276,5 +281,30 @@ mod tests {
         assert!(check("mode-invalid", ">open(a, 'rwb')"));
         assert!(!check("mode-invalid", ">open(a, 'rb+')"));
         assert!(!check("mode-invalid", ">open(a)"));
+    }
+
+    #[test]
+    fn a_format_string_has_as_many_placeholders_as_the_call_has_arguments() {
+        assert!(check("format-count-differs", ">a = '{} {}'.format(b)"));
+        assert!(!check("format-count-differs", ">a = '{} {}'.format(b, c(d, e))"));
+        assert!(check("format-count-differs", ">string.Format(\"{1}\", a)"));
+        assert!(!check("format-count-differs", ">string.Format(\"{0}\", a)"));
+        assert!(!check("format-count-differs", ">string.Format(Texts.A, a)"));
+    }
+
+    #[test]
+    fn a_coroutine_is_used_where_it_is_called_without_await() {
+        assert!(check("coroutine-used", ">async def f():\n    pass\nf()"));
+        assert!(check("coroutine-used", "x = self.f()\n>    async def f(self):\n        pass"));
+        assert!(!check("coroutine-used", ">async def f():\n    pass\nawait f()\nawait self.f()"));
+    }
+
+    #[test]
+    fn a_statement_starts_unless_the_line_above_goes_on() {
+        assert!(check("statement-starts", "if a:\n>    b == c"));
+        assert!(!check("statement-starts", "a = f(\n>    b == c"));
+        assert!(!check("statement-starts", "a = b and\n>    b == c"));
+        assert!(check("accessor-names-property", "val a: Int\n>  get() = a + 1"));
+        assert!(!check("accessor-names-property", "val a: Int\n>  get() = b + 1"));
     }
 }

@@ -16,7 +16,11 @@ pub(super) fn has_code_after(around: &Around<'_>) -> bool {
         let own = indentation(line);
         let text = line[own.len()..].trim_ascii_end();
         let is_comment = text.starts_with(b"//") || text.starts_with(b"#") && !text.starts_with(b"#[");
-        if text.is_empty() || is_comment || own.len() > indent.len() || own == indent && b")]}\"'".contains(&text[0]) {
+        if text.is_empty()
+            || is_comment
+            || own.len() > indent.len()
+            || own == indent && b")]}\"'<|&?:.+".contains(&text[0])
+        {
             // The end of the statement, unless it ends the block.
             if text.first() == Some(&b'}') && own == indent && !text.starts_with(b"});") && !text.starts_with(b"};") {
                 return false;
@@ -71,7 +75,7 @@ pub(super) fn is_in_coroutine(around: &Around<'_>) -> bool {
 pub(super) fn is_in_static_method(around: &Around<'_>) -> bool {
     let is_function = |text: &[u8]| has_word(text, b"function");
     let line = if is_function(around.line) { Some(around.line) } else { outer(around).find(|text| is_function(text)) };
-    line.is_none_or(|text| has_word(text, b"static"))
+    line.is_some_and(|text| has_word(text, b"static"))
 }
 
 pub(super) fn is_in_optional_method(around: &Around<'_>) -> bool {
@@ -160,4 +164,20 @@ pub(super) fn is_block_next(around: &Around<'_>) -> bool {
 pub(super) fn is_busy(around: &Around<'_>) -> bool {
     let is_empty = |(_, text): (usize, &[u8])| text.starts_with(b"}") || text.starts_with(b"select");
     has(around.line, b"{}") || below(around).next().is_some_and(is_empty)
+}
+
+/// Returns true if the line does not go on with the statement of the line above.
+pub(super) fn starts_statement(around: &Around<'_>) -> bool {
+    let goes_on = |text: &[u8]| {
+        let words: [&[u8]; 4] = [b" and", b" or", b" not", b" return"];
+        b"([{,\\|&+-=?:<>".contains(&text[text.len() - 1]) && !text.ends_with(b"):")
+            || words.iter().any(|word| text.ends_with(word))
+    };
+    let is_block = |text: &[u8]| text.ends_with(b":") && !text.starts_with(b"?") || text.ends_with(b"{");
+    above(around).next().is_none_or(|(_, text)| is_block(text) || !goes_on(text))
+}
+
+/// Returns true if the block below formats a text.
+pub(super) fn block_formats(around: &Around<'_>) -> bool {
+    has(around.line, b"Sprint") || block(around).any(|text| has(text, b"Sprint"))
 }

@@ -68,3 +68,20 @@ pub(super) fn has_invalid_mode(around: &Around<'_>) -> bool {
     let is_valid = count(b"rwax") == 1 && count(b"bt") < 2 && count(b"+") < 2 && count(b"rwaxbt+") == mode.len();
     !is_valid
 }
+
+/// Returns true if the placeholders of a format string are not as many as the arguments of the call, or if the string
+/// does not stand before the call.
+pub(super) fn count_differs(around: &Around<'_>) -> bool {
+    let text = with_rest(around);
+    let of_string = |string: &[u8]| memchr::memchr_iter(b'{', string).count();
+    if let Some((arguments, _)) = arguments(&text, b"tring.Format(") {
+        let is_text = arguments[0].starts_with(b"\"");
+        let is_first_used = memchr::memmem::find(arguments[0], b"{0").is_some();
+        return is_text && (of_string(arguments[0]) + 1 != arguments.len() || !is_first_used);
+    }
+    let Some((arguments, _)) = arguments(&text, b".format(") else { return true };
+    let at = memchr::memmem::find(&text, b".format(").unwrap_or_default();
+    let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
+    let count = arguments.iter().filter(|argument| !argument.is_empty()).count();
+    of_string(&text[line..at]) != count
+}

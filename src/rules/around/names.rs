@@ -36,8 +36,12 @@ fn placeholder(text: &[u8]) -> Option<&[u8]> {
 
 /// Returns true if a string of the line has a placeholder with the name of a variable.
 pub(super) fn has_known_placeholder(around: &Around<'_>) -> bool {
-    let names: Vec<_> =
-        memchr::memchr_iter(b'{', around.line).filter_map(|at| placeholder(&around.line[at + 1..])).collect();
+    let is_filled = |at: &usize| {
+        let quote = around.line[..*at].iter().rposition(|b| matches!(b, b'"' | b'\''));
+        quote.is_some_and(|quote| matches!(around.line[..quote].last(), Some(b'f' | b'F')))
+    };
+    let places = memchr::memchr_iter(b'{', around.line).filter(|at| !is_filled(at));
+    let names: Vec<_> = places.filter_map(|at| placeholder(&around.line[at + 1..])).collect();
     let function: &[u8] = if names.is_empty() { b"" } else { function_above(around) };
     names.iter().any(|name| declares(function, name))
 }
@@ -241,4 +245,32 @@ pub(super) fn setter_is_called(around: &Around<'_>) -> bool {
 pub(super) fn error_is_unchecked(around: &Around<'_>) -> bool {
     let assigns = above(around).next().is_some_and(|(_, text)| has(text, b":="));
     assigns && below(around).next().is_some_and(|(_, text)| text.starts_with(b"if "))
+}
+
+/// Returns true if an accessor has the name of its property.
+pub(super) fn accessor_names_property(around: &Around<'_>) -> bool {
+    let name_of = |text: &[u8]| {
+        let start = [&b"val "[..], b"var "].iter().find_map(|word| memchr::memmem::find(text, word))?;
+        Some(first_word(text[start + 4..].trim_ascii_start()).to_vec())
+    };
+    let nearest = || above(around).take(8).find_map(|(_, text)| name_of(text));
+    let Some(name) = name_of(around.line).or_else(nearest) else { return false };
+    let uses = |text: &[u8]| has_word(text, &name);
+    let accessor = memchr::memmem::find(around.line, b"et(").map_or(&b""[..], |at| &around.line[at..]);
+    uses(accessor) || block(around).any(uses)
+}
+
+/// Returns true if the coroutine that the line defines is named somewhere without `await`.
+pub(super) fn coroutine_is_used(around: &Around<'_>) -> bool {
+    let Some(at) = memchr::memmem::find(around.line, b"async def ") else { return true };
+    let name = first_word(&around.line[at + 10..]);
+    let call = [name, b"("].concat();
+    let is_plain = |text: &[u8], at: usize| {
+        let before = text[..at].trim_ascii_end();
+        let start = before.iter().rposition(|b| !is_word(*b) && *b != b'.').map_or(0, |at| at + 1);
+        let before = if text[..at].ends_with(b".") { before[..start].trim_ascii_end() } else { before };
+        !before.ends_with(b"def") && !before.ends_with(b"await")
+    };
+    let uses = |text: &[u8]| memchr::memmem::find_iter(text, &call).any(|at| is_plain(text, at));
+    uses(head(around.after, FAR)) || uses(tail(around.before, FAR))
 }

@@ -2,7 +2,7 @@
 
 use super::Around;
 use super::lines::{
-    FAR, WINDOW, first_word, has, head, indentation, is_word, last_word, same_block, same_block_above, tail,
+    FAR, WINDOW, above, first_word, has, head, indentation, is_word, last_word, same_block, same_block_above, tail,
 };
 use std::collections::HashSet;
 
@@ -124,13 +124,21 @@ fn condition_of(line: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Returns true if the condition of the branch stands above, or is not on one line.
+/// Returns true if the condition of the branch is that of an earlier branch of the statement, or is not on one line.
 pub(super) fn condition(around: &Around<'_>) -> bool {
-    let Some(condition) = condition_of(around.line) else { return true };
-    let above_or_left = [tail(around.before, WINDOW), around.line];
-    let count: usize =
-        above_or_left.iter().map(|text| memchr::memmem::find_iter(text, condition).take(2).count()).sum();
-    !condition.is_empty() && count > 1
+    let of_label = || memchr::memmem::find(around.line, b" ->").map(|at| around.line[..at].trim_ascii());
+    let Some(condition) = condition_of(around.line).or_else(of_label) else { return true };
+    let depth = indentation(around.line).len();
+    let branches = above(around).take_while(|(own, _)| *own >= depth).filter(|(own, _)| *own == depth);
+    for (_, text) in branches {
+        if has(text, condition) {
+            return !condition.is_empty();
+        }
+        if matches!(first_word(text), b"if" | b"when") {
+            return false;
+        }
+    }
+    false
 }
 
 /// Returns true if both sides of `||` or `&&` compare the same operand.
