@@ -75,6 +75,29 @@ pub(crate) fn is_test_path(path: &[u8]) -> bool {
     of(path) == Role::Test
 }
 
+/// Returns true if a path is that of code that another project published, in a folder where package managers or
+/// conventions put it. The author of a change chooses its paths, so security rules do not ask.
+pub(crate) fn is_vendored(path: &[u8]) -> bool {
+    /// Folders of package managers, which nothing else is called.
+    const INSTALLED: &[&str] =
+        &["node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "Pods", "Carthage"];
+    /// Folders of copies. They count only at the top, because a vendor is also a seller.
+    const COPIED: &[&str] = &["vendor", "third_party", "third-party", "thirdparty"];
+    let path = String::from_utf8_lossy(path);
+    let mut folders: Vec<&str> = path.split('/').collect();
+    folders.pop();
+    folders.iter().any(|f| INSTALLED.contains(f)) || folders.first().is_some_and(|f| COPIED.contains(f))
+}
+
+/// Returns true if a path is that of data of tests, which no program executes even if it is program text.
+pub(crate) fn is_data_of_tests(path: &[u8]) -> bool {
+    const DATA: &[&str] = &["data", "testdata", "test-data", "test_data", "__snapshots__", "golden", "goldens"];
+    let path = String::from_utf8_lossy(path);
+    let is_data = |at: usize| path[..at].rsplit('/').next().is_some_and(|folder| DATA.contains(&folder));
+    let is_test = |at: usize| is_test_path(format!("{}/data", &path[..at]).as_bytes());
+    path.match_indices('/').any(|(at, _)| is_data(at) && is_test(at))
+}
+
 /// Returns true if a path is that of documentation: prose by its extension, or a file below `docs`.
 pub(crate) fn is_documentation(path: &[u8]) -> bool {
     let path = String::from_utf8_lossy(path).to_ascii_lowercase();
@@ -141,6 +164,11 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> Role {
     }
     if EXAMPLE.contains(&lower) && (top || parent == Some("fuzz")) {
         return or_doubt(!rooted);
+    }
+    // The tests of Perl and of git: `t/basic.t`, `t/lib/Helper.pm`, `t/certs/ca.key`.
+    if lower == "t" && top {
+        let is_other = is_program_text(name.as_bytes()) && !["t", "pl", "pm", "sh"].contains(&extension(name).as_str());
+        return or_doubt(!is_other);
     }
     let doubt =
         lower.ends_with("-test") || lower.ends_with("_test") || lower == "snapshots" || (top && lower == "integration");
@@ -273,6 +301,9 @@ mod tests {
                 ".env.example",
                 "config/app.sample.yml",
                 "src/snapshots/a.snap",
+                "t/basic.t",
+                "t/certs/ca.key",
+                "t/lib/Helper.pm",
             ],
         );
     }
@@ -309,8 +340,28 @@ mod tests {
                 "protest.go",
                 "app/Contest.java",
                 "AUDIT.md",
+                "app/t/page.tsx",
+                "src/t/a.key",
             ],
         );
+    }
+
+    #[test]
+    fn code_of_other_projects_and_data_of_tests_are_known_by_their_folders() {
+        for path in
+            ["node_modules/a/b.js", "web/node_modules/@a/b/c.test.js", "vendor/a/b.go", "env/site-packages/a.py"]
+        {
+            assert!(is_vendored(path.as_bytes()), "{path}");
+        }
+        for path in ["src/vendor/models.py", "vendor.py", "app/third_party/login.py", "src/pods/a.go", "node_modules"] {
+            assert!(!is_vendored(path.as_bytes()), "{path}");
+        }
+        for path in ["tests/data/cases/a.py", "pkg/testdata/a.go", "a/tests/golden/b.js"] {
+            assert!(is_data_of_tests(path.as_bytes()), "{path}");
+        }
+        for path in ["src/data/a.py", "tests/fixtures/users.py", "tests/data.py", "data/test_a.json"] {
+            assert!(!is_data_of_tests(path.as_bytes()), "{path}");
+        }
     }
 
     #[test]
@@ -335,6 +386,7 @@ mod tests {
                 "routes/test.js",
                 "src/settings.example.py",
                 "src/test-results.ts",
+                "t/app.py",
             ],
         );
     }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::diff::{Block, Body, FileChange, Hidden, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
-use crate::finding::{Finding, LineSpan, Severity};
+use crate::finding::{Category, Finding, LineSpan, Severity};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -454,6 +454,7 @@ impl<'a> Scan<'a> {
         let applies = (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
             && (rule.in_tests || self.role() != Role::Test)
             && (rule.in_bundles || !self.is_bundle())
+            && !(is_about_quality(index, rule) && (role::is_vendored(path) || role::is_data_of_tests(path)))
             && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
             && (!self.in_doubt(index) || report::lowered(rules.severity_of(index)).is_some());
         match rule.not_paths.iter().any(|g| glob::matches(g, path)) {
@@ -733,6 +734,13 @@ impl Surroundings for At<'_, '_> {
     fn is_first(&self) -> bool {
         self.scan.block.first.get() + self.index == 1
     }
+}
+
+/// Returns true if a rule of the catalogue judges how code is written. In code that no developer of the project writes, its
+/// findings help no one.
+fn is_about_quality(index: u16, rule: &catalog::Rule) -> bool {
+    let judges_code = matches!(rule.matcher, Matcher::Pattern | Matcher::Structural);
+    usize::from(index) < catalog::RULES.len() && judges_code && !rule.secret && rule.category != Category::Security
 }
 
 /// Returns true if a rule knows the secrets of one issuer, so that the matches it spares are

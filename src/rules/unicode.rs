@@ -396,7 +396,10 @@ fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sigh
         if latin && foreign().next().is_some() && foreign().all(|(_, c)| looks_latin(*c)) {
             let counts = match around.place(name[0].0) {
                 Place::Comment => false,
-                Place::String => purpose != Purpose::Messages && !is_among_its_script(chars, start..end),
+                Place::String => {
+                    let is_text = !is_among_its_script(chars, start..end) && !is_among_data(chars, start..end);
+                    purpose != Purpose::Messages && is_text
+                }
                 _ => purpose != Purpose::Data || !is_among_its_script(chars, start..end),
             };
             if counts {
@@ -434,6 +437,19 @@ fn is_among_its_script(chars: &[(usize, char)], word: Range<usize>) -> bool {
     let before = &chars[word.start.saturating_sub(NEAR)..word.start];
     let after = &chars[word.end..(word.end + NEAR).min(chars.len())];
     before.iter().chain(after).any(|(_, c)| foreign(*c))
+}
+
+/// Returns true if a word is among characters of so many scripts that they are data, such as a table that a tool packed into a
+/// string. No reader mistakes such a text for a name.
+fn is_among_data(chars: &[(usize, char)], word: Range<usize>) -> bool {
+    const NEAR: usize = 40;
+    const SCRIPTS: usize = 3;
+    let is_of_words = |s: &Script| !matches!(s, Script::Latin | Script::Common | Script::Inherited | Script::Unknown);
+    let (start, end) = (word.start.saturating_sub(NEAR), (word.end + NEAR).min(chars.len()));
+    let sides = chars[start..word.start].iter().chain(&chars[word.end..end]);
+    let scripts: Vec<Script> = sides.map(|(_, c)| c.script()).filter(is_of_words).collect();
+    let is_first = |(i, s): &(usize, &Script)| !scripts[..*i].contains(s);
+    scripts.iter().enumerate().filter(is_first).count() >= SCRIPTS
 }
 
 /// Returns true for letters of other scripts that fonts draw like an ASCII letter, except those of

@@ -34,6 +34,22 @@ const PRIVILEGED: &[&str] = &[
 ];
 /// Triggers under which the head of a pull request may be checked out with these rights.
 const TAKES_HEAD: &[&str] = &["pull_request_target", "workflow_run", "issue_comment"];
+/// Triggers under which `actions/checkout` refuses the head of a fork since version 7.0.0, unless `allow-unsafe-pr-checkout`
+/// is set: <https://github.com/actions/checkout/pull/2454>.
+const REFUSES_FORKS: &[&str] = &["pull_request_target", "workflow_run"];
+/// The first major version of `actions/checkout` that refuses forks in each of its releases.
+const REFUSES_SINCE: u32 = 7;
+/// Commits of the releases 7.0.0 and 7.0.1, and of 2.8.0, 3.7.0, 4.4.0, 5.1.0 and 6.1.0, which refuse forks too. Other
+/// commits are not known to do so, whatever a comment beside them says.
+const REFUSING_COMMITS: &[&str] = &[
+    "9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0",
+    "3d3c42e5aac5ba805825da76410c181273ba90b1",
+    "0717577d45739eb3c851188b29f50ed6c0b2194e",
+    "a37ce9120846195fa4ece8f58b268e6043cb2f26",
+    "11d5960a326750d5838078e36cf38b85af677262",
+    "fbc6f3992d24b796d5a048ff273f7fcc4a7b6c09",
+    "d23441a48e516b6c34aea4fa41551a30e30af803",
+];
 /// Owners whose actions GitHub itself maintains.
 const FIRST_PARTY: &[&str] = &["actions", "github"];
 
@@ -206,12 +222,12 @@ impl<'a> Workflow<'a> {
             }
             seen = step.start;
             let Some(found) = self.checkout(&step, &mut fetched) else { continue };
-            let Some((trigger, _)) = self.triggers.iter().find(|(t, _)| found.head.triggers().contains(t)) else {
-                continue;
-            };
-            let lines = &self.lines[found.lines];
+            let is_refused = |t: &str| found.refuses_forks && REFUSES_FORKS.contains(&t);
+            let is_open = |t: &str| found.head.triggers().contains(&t) && !is_refused(t);
+            let Some((trigger, _)) = self.triggers.iter().find(|(t, _)| is_open(t)) else { continue };
+            let lines = &self.lines[found.lines.clone()];
             let fresh = lines.iter().find(|l| l.fresh);
-            if fresh.is_none() && !found.fetch_is_fresh && !self.adds_trigger(found.head.triggers()) {
+            if fresh.is_none() && !found.is_caused_elsewhere && !self.adds_trigger(found.head.triggers()) {
                 continue;
             }
             let Some(line) = fresh.or(lines.first()) else { continue };
@@ -228,14 +244,21 @@ impl<'a> Workflow<'a> {
         let counts = |head: Head| self.has_trigger(head.triggers()).then_some(head);
         let uses = lines.iter().find(|l| l.key == "uses" && !l.scalar).map_or("", |l| unquote(l.value));
         if uses.starts_with("actions/checkout@") {
+            let consent = lines.iter().find(|l| !l.scalar && l.key == "allow-unsafe-pr-checkout");
+            let has_consent = consent.is_some_and(|l| !unquote(l.value).eq_ignore_ascii_case("false"));
+            let refuses_forks = !has_consent && refuses_forks(uses);
+            let is_caused_elsewhere = has_consent && consent.is_some_and(|l| l.fresh);
             return lines.iter().zip(step.clone()).find_map(|(l, i)| {
                 let named = !l.scalar && matches!(l.key, "ref" | "repository");
                 let head = counts(named.then(|| Head::named(l.value))??)?;
-                Some(Checkout { head, lines: i..i + 1, fetch_is_fresh: false })
+                Some(Checkout { head, lines: i..i + 1, is_caused_elsewhere, refuses_forks })
             });
         }
         for command in self.commands(step) {
-            let of = |head: Head| Checkout { head, lines: command.lines.clone(), fetch_is_fresh: false };
+            let of = |head: Head| {
+                let lines = command.lines.clone();
+                Checkout { head, lines, is_caused_elsewhere: false, refuses_forks: false }
+            };
             if command.text.contains("gh pr checkout") {
                 return Some(of(Head::Number));
             }
@@ -251,7 +274,7 @@ impl<'a> Workflow<'a> {
             if takes_in(verb, &arguments) {
                 let known = || {
                     let found = arguments.iter().find_map(|a| fetched.find(a));
-                    found.map(|f| Checkout { fetch_is_fresh: f.fresh, ..of(f.head) })
+                    found.map(|f| Checkout { is_caused_elsewhere: f.fresh, ..of(f.head) })
                 };
                 if let Some(found) = head.map(of).or_else(known) {
                     return Some(found);
@@ -422,6 +445,15 @@ enum Head {
     Number,
 }
 
+/// Returns true if a version of `actions/checkout` refuses the heads of forks. `uses`: the value of the key.
+fn refuses_forks(uses: &str) -> bool {
+    let Some(of) = Use::of(uses) else { return false };
+    let tag = of.version.strip_prefix('v').unwrap_or_default();
+    let is_tag = tag.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    let major = tag.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    is_tag && major.is_some_and(|major| major >= REFUSES_SINCE) || REFUSING_COMMITS.contains(&of.version)
+}
+
 impl Head {
     /// Returns the kind of name that a text uses for the head of a pull request or of the preceding
     /// run.
@@ -456,8 +488,10 @@ impl Head {
 struct Checkout {
     head: Head,
     lines: Range<usize>,
-    /// True if lines that the change adds fetched it before.
-    fetch_is_fresh: bool,
+    /// True if the change adds another cause: lines that fetched it before, or the consent to check out a fork.
+    is_caused_elsewhere: bool,
+    /// True if the action refuses the head of a fork under the triggers of [`REFUSES_FORKS`].
+    refuses_forks: bool,
 }
 
 /// A head that is among the objects of a job.

@@ -342,7 +342,7 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
         | "starts_with" | "HasPrefix" | "is_relative_to" | "IsSubPathOf" | "isRelativeTo" => {
             let kinds = Kind::Path.bit() | Kind::Url.bit() | Kind::Redirect.bit() | Kind::ZipSlip.bit();
             let is_function = matches!(word, "HasPrefix" | "str_starts_with") || of.is_none();
-            if let Some(target) = if is_function { first } else { of } {
+            if let Some(target) = (if is_function { first } else { of }).map(|t| without_separator(run, t)) {
                 prefix_check(run, target, if is_function { args.get(1).map(|a| a.value) } else { first }, kinds);
             }
         }
@@ -478,6 +478,23 @@ fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: 
         }
     }
     cleanse(run, target, kinds);
+}
+
+/// Returns the path of a path to which a separator is appended: `p` of `p + os.sep`, which starts with a folder as `p` does.
+fn without_separator(run: &Run<'_>, id: ExprId) -> ExprId {
+    let module = run.module;
+    let (path, end) = match &module.expr(id).kind {
+        ExprKind::Binary { op: Op::Add, left, right } => (*left, *right),
+        ExprKind::Concat(parts) if parts.len() == 2 => (parts[0], parts[1]),
+        ExprKind::Pass(of) => return without_separator(run, *of),
+        _ => return id,
+    };
+    let is_separator = match &module.expr(end).kind {
+        ExprKind::Text(text) => matches!(&**text, "/" | "\\"),
+        ExprKind::Member { name, .. } => matches!(module.word(*name), "sep" | "separator"),
+        _ => false,
+    };
+    if is_separator { path } else { id }
 }
 
 /// Applies a check for slashes: a text that starts with `/` (1) and not with `//` (2) is a path on

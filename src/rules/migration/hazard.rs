@@ -445,7 +445,9 @@ impl<'s> Known<'s> {
         }
         let position = rest.iter().take(3).position(|t| t.is("type"))?;
         let kind = &rest[position + 1..];
-        let is_text = kind.len() == 1 && (kind[0].is("text") || kind[0].is("varchar"));
+        // PostgreSQL builds only indexes anew for another collation.
+        let is_plain = kind.len() == 1 || kind.get(1..).is_some_and(is_collation);
+        let is_text = is_plain && (kind[0].is("text") || kind[0].is("varchar"));
         (!is_text && self.dialect != Dialect::Other).then(|| rewrites(at, "the type of the column changes"))
     }
 
@@ -523,4 +525,9 @@ fn is_scratch(table: &str) -> bool {
     let starts = ["tmp_", "temp_", "new_", "_new", "#", "_tmp", "__new"];
     let ends = ["_tmp", "_temp", "_new"];
     starts.iter().any(|s| table.starts_with(s)) || ends.iter().any(|s| table.ends_with(s))
+}
+/// Returns true if the tokens are `COLLATE` and the name of a collation, and nothing else.
+fn is_collation(tokens: &[Token<'_>]) -> bool {
+    let named = tokens.split_first().filter(|(first, _)| first.is("collate"));
+    named.and_then(|(_, rest)| name(rest)).is_some_and(|(_, rest)| rest.is_empty())
 }

@@ -52,8 +52,8 @@ pub(in crate::rules) fn is_same_weakness(a: u32, b: u32) -> bool {
 ///   Otherwise the flow replaces the finding.
 /// - A rule of calls that are dangerous by themselves also yields, and changes nothing: the other
 ///   rule describes the call better, and may have a fix.
-/// - Of several findings of a command, of executed code or of a memory error on the same lines,
-///   only the one with the most weight remains.
+/// - Of several findings of a command, of executed code, of a memory error or of an allowed origin
+///   on the same lines, only the one with the most weight remains.
 ///
 /// A comment that suppresses a dropped finding suppresses the remaining one.
 pub(super) fn same_flaws(rules: &RuleSet, out: &mut Vec<Finding>, from: usize) {
@@ -137,10 +137,10 @@ const VALIDATED: &str = "the file validates or replaces the value before it reac
 /// The weakness of filters of NoSQL databases. The tables know only a part of the names of their collections.
 const FILTER: u32 = 943;
 
-/// Families of executed code and of memory errors: one rule of single lines may report the same
-/// flaw as code and another rule as a command.
+/// Families of executed code, of memory errors and of allowed origins: one rule may report the same
+/// flaw as code and another rule as a command, or as a setting and as a header.
 const JOINED: &[&[u32]] =
-    &[&[74, 77, 78, 88, 94, 95, 96, 98], &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806]];
+    &[&[74, 77, 78, 88, 94, 95, 96, 98], &[119, 120, 121, 122, 125, 129, 131, 193, 242, 787, 805, 806], &[942]];
 
 fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     let (flows, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));

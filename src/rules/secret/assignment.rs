@@ -126,7 +126,7 @@ fn is_shown(line: &[u8]) -> bool {
 pub(super) fn quoted(c: &Candidate<'_>) -> bool {
     let kind = kind(c.path);
     let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
-    if is_between_literals(value) {
+    if is_between_literals(value) || is_selector(c.head(), value) {
         return false;
     }
     if kind == Kind::Never || (kind == Kind::Code && is_shown(c.line)) {
@@ -145,6 +145,17 @@ pub(super) fn quoted(c: &Candidate<'_>) -> bool {
 /// Returns true for code between two literals, where the quote before it ends a text such as `"Password: "`.
 fn is_between_literals(value: &str) -> bool {
     value.starts_with([',', ')', ';', '+', ']', '}', '&', '|', '?']) && value.contains(['=', '('])
+}
+
+/// Returns true if a value selects elements of a page by an ID, a class or an attribute: `$("#new-password").val()`.
+fn is_selector(head: &[u8], value: &str) -> bool {
+    const CALLS: &[&[u8]] = &[b"$(", b"jQuery(", b".querySelector(", b".querySelectorAll(", b".getElementById("];
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"-_#.[]=:~^$*>+,()".contains(&b);
+    let before = head.trim_ascii_end();
+    let call = before.strip_suffix(b"\"").or_else(|| before.strip_suffix(b"'")).unwrap_or(before);
+    let is_call = CALLS.iter().any(|name| call.ends_with(name));
+    let is_id = call.ends_with(b"ById(") || value.starts_with(['#', '.', '[']);
+    is_call && is_id && value.bytes().all(is_part)
 }
 
 /// Returns true if a value is itself the name of a secret: `v3PrivPass`.
