@@ -5,9 +5,9 @@
 
 use super::{Fit, MARGIN, Scan, address, columns, quoted};
 use crate::diff::{LineNo, TextChange};
-use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan};
+use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan, Severity};
 use crate::rules::catalog::Matcher;
-use crate::rules::flow::{self, Flow, FlowLanguage, Proof, Step, StepRole, Subject, Trigger};
+use crate::rules::flow::{self, Flow, FlowLanguage, Kind, Proof, Step, StepRole, Subject, Trigger};
 use crate::rules::language::Languages;
 use crate::rules::line_ends::with_line_feeds;
 use crate::rules::report::{Sighting, ValueOrigin};
@@ -142,6 +142,21 @@ fn word_of(subject: Subject) -> &'static str {
     }
 }
 
+/// Returns the highest severity of a flow from an option of the program's own command line into a command or code, `None`
+/// if it is another flow: the person who runs the program could run the command without it. A program in C can have the
+/// rights of another user, so its commands are excluded.
+fn severity_of_own(f: &Flow, languages: Languages) -> Option<Severity> {
+    let is_own = match f.subject {
+        Subject::Flow(Kind::Code) => true,
+        Subject::Flow(Kind::Command) => !languages.any_of(&["c", "cpp"]),
+        _ => false,
+    };
+    (is_own && f.proof == Proof::Local && ARGUMENTS.contains(&f.source_label)).then_some(Severity::Minor)
+}
+
+/// The labels of sources that are options of a command line.
+const ARGUMENTS: [&str; 3] = ["command-line argument", "command-line arguments", "argument of the program"];
+
 /// Returns the title of a finding whose data is not from a request. `None`: the title of the rule
 /// applies.
 fn title(of_rule: &str, origin: ValueOrigin) -> Option<String> {
@@ -275,7 +290,10 @@ impl<'a> Scan<'a> {
             title: title.as_deref(),
             message: f.texts.message,
             suggestion: f.texts.suggestion,
-            severity_max: f.texts.severity_max,
+            severity_max: [f.texts.severity_max, severity_of_own(f, self.reporter.languages())]
+                .into_iter()
+                .flatten()
+                .min(),
             ..Sighting::default()
         };
         self.reporter.report_index(rule, sighting);
