@@ -12,6 +12,7 @@ mod host;
 mod key;
 pub(crate) mod name;
 pub(crate) mod overlap;
+mod presigned;
 pub(crate) mod published;
 pub(crate) mod shape;
 pub(crate) mod words;
@@ -77,6 +78,7 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("crc32-base62", |c| checksum::crc32_base62(c.secret)),
     ("grafana-crc32", |c| checksum::grafana(c.secret)),
     ("aws-account", |c| checksum::aws_account(c.secret)),
+    ("not-presigned", |c| !presigned::is_key_id(c)),
     ("bech32", |c| checksum::bech32(c.secret)),
     ("base58check", |c| checksum::base58check(c.secret)),
     ("stellar-crc16", |c| checksum::stellar(c.secret)),

@@ -75,7 +75,9 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     for line in added(text) {
         let Some(address) = download(line.text) else { continue };
         if address.starts_with("http://") {
-            at_line(out, "lockfile-insecure-source", path, line.number, line.text, None);
+            if !has_checksum(text, line.number) {
+                at_line(out, "lockfile-insecure-source", path, line.number, line.text, None);
+            }
             continue;
         }
         if !asked {
@@ -91,6 +93,27 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
             at_line(out, "lockfile-new-source", path, line.number, line.text, Some(host));
         }
     }
+}
+
+/// Returns true if the entry of a download address has a checksum, which the package manager compares: `integrity` of
+/// npm, Yarn and pnpm in the same object.
+fn has_checksum(text: &TextChange, number: crate::diff::LineNo) -> bool {
+    // The lines of an entry before its dependencies.
+    const NEAR: usize = 6;
+    let Some(whole) = text.new.whole() else { return false };
+    let at = usize::try_from(number.get()).unwrap_or(usize::MAX).saturating_sub(1);
+    let first = at.saturating_sub(NEAR);
+    let lines: Vec<&[u8]> = whole.split(|b| *b == b'\n').skip(first).take(at - first + NEAR).collect();
+    let is_end = |line: &&&[u8]| line.trim_ascii().is_empty() || memchr::memchr2(b'{', b'}', line).is_some();
+    let has = |line: &&[u8]| {
+        ["integrity: sha", "integrity sha", "\"integrity\": \"sha"]
+            .iter()
+            .any(|key| memchr::memmem::find(line, key.as_bytes()).is_some())
+    };
+    let (before, after) = lines.split_at((at - first).min(lines.len()));
+    after.first().is_some_and(has)
+        || after.iter().skip(1).take_while(|line| !is_end(line)).any(has)
+        || before.iter().rev().take_while(|line| !is_end(line)).any(has)
 }
 
 /// Returns true for a default host of packages.

@@ -254,6 +254,12 @@ fn a_lockfile_that_downloads_from_elsewhere_is_reported() {
     assert_eq!(ids(&found), ["lockfile-new-source"]);
     let plain = old.replace("https://", "http://");
     assert_eq!(ids(&changing(&[("package-lock.json", Some(&old), Some(&plain))], &[])), ["lockfile-insecure-source"]);
+    let sum = plain.replace(".tgz\"\n", ".tgz\",\n      \"integrity\": \"sha1-AAAA\"\n");
+    assert_eq!(ids(&changing(&[("package-lock.json", Some(&old), Some(&sum))], &[])), [""; 0], "npm compares it");
+    let of_other = plain
+        .replace("    }\n  }\n", "    },\n    \"node_modules/b\": {\n      \"integrity\": \"sha1-AAAA\"\n    }\n  }\n");
+    let found = changing(&[("package-lock.json", Some(&old), Some(&of_other))], &[]);
+    assert_eq!(ids(&found), ["lockfile-insecure-source"], "the checksum of another package");
     let update = old.replace("1.0.0", "1.0.1");
     assert_eq!(
         ids(&changing(&[("package-lock.json", Some(&old), Some(&update))], &[])),

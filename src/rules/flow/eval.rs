@@ -13,6 +13,8 @@ use std::rc::Rc;
 
 /// Steps of a path that are kept, at most.
 const MOST_STEPS: u32 = 14;
+/// The known text of `location.pathname`: a path of some page.
+const PAGE_PATH: &str = "/\u{2026}";
 /// Bytes of a known text, at most.
 const MOST_KNOWN: usize = 400;
 
@@ -425,11 +427,22 @@ impl<'m> Run<'m> {
                 match (p.constant.as_ref().and_then(constant::shown), &p.known) {
                     (Some(t), _) => known.push_str(t.get(..t.len().min(MOST_KNOWN)).unwrap_or_default()),
                     (None, Some(k)) => known.push_str(k),
+                    (None, None) if known.is_empty() && self.is_page_path(p) => known.push_str(PAGE_PATH),
                     (None, None) => known.push(GAP),
                 }
             }
         }
         Value { taints, known: Some(known.into()), ..Value::default() }
+    }
+
+    /// Returns true for `location.pathname` of a script in a page: what follows it can no longer set the host.
+    fn is_page_path(&self, v: &Value) -> bool {
+        use super::FlowLanguage as L;
+        if !matches!(self.language, L::JavaScript | L::TypeScript | L::Tsx) {
+            return false;
+        }
+        let path = v.path.map(|p| self.paths.text(p)).unwrap_or_default();
+        matches!(path.as_str(), "location.pathname" | "window.location.pathname" | "document.location.pathname")
     }
 
     fn binary(&mut self, op: Op, left: ExprId, right: ExprId) -> Value {

@@ -6,6 +6,7 @@ use super::shape::{ExprId, ExprKind, Span, Sym};
 use super::table::{Call, Condition, Place, Role, Sink};
 use super::value::{Const, GAP, Key, Taint, Taints, Value, join_taints};
 use super::{Confidence, EntryTexts, Kind, Proof, Subject};
+use crate::rules::check;
 use std::rc::Rc;
 
 /// A finding before it becomes a flow.
@@ -297,6 +298,9 @@ impl Run<'_> {
                 return;
             }
         }
+        if entry.rule == "weak-random" && self.is_request_mark() {
+            return;
+        }
         let cap = if is_wild { Confidence::Medium } else { Confidence::High };
         let found = Found {
             taint: None,
@@ -312,6 +316,14 @@ impl Run<'_> {
             return;
         }
         self.keep(Subject::Rule(entry.rule), found);
+    }
+
+    /// Returns true if the result is assigned to a variable that only recognises the newest request of a component.
+    fn is_request_mark(&self) -> bool {
+        use super::FlowLanguage as L;
+        let is_script = matches!(self.language, L::JavaScript | L::TypeScript | L::Tsx);
+        let name = self.into.filter(|_| is_script).map(|name| self.module.word(name));
+        name.is_some_and(|name| !name.is_empty() && check::is_request_mark(name.as_bytes(), self.text))
     }
 
     /// Returns the bytes of the option to which an entry refers, if the option is on a later line

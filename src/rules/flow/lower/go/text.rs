@@ -106,11 +106,14 @@ pub(super) fn percent(text: &str) -> String {
 
 /// Returns the index of the format in the arguments of a function that formats.
 pub(super) fn format_argument(callee: &str) -> Option<usize> {
-    match callee {
-        "fmt.Fprintf" => Some(1),
-        "fmt.Printf" | "fmt.Errorf" | "log.Printf" | "log.Fatalf" | "log.Panicf" => Some(0),
-        _ => None,
+    if callee == "fmt.Fprintf" {
+        return Some(1);
     }
+    // Loggers have the same names for their methods, under any name of the logger.
+    let name = callee.rsplit('.').next().filter(|name| name.len() < callee.len())?;
+    const FORMATS: &[&str] =
+        &["Printf", "Tracef", "Debugf", "Infof", "Noticef", "Warnf", "Warningf", "Errorf", "Fatalf", "Panicf"];
+    FORMATS.contains(&name).then_some(0)
 }
 
 /// Returns true if a text sets a content type such as `application/json`, and does not name `text/html`.

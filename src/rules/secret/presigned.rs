@@ -1,0 +1,72 @@
+//! Presigned addresses of AWS, which name a key ID and contain no secret.
+
+use super::Candidate;
+
+/// Returns true if the text is the key ID, or starts with it, in the credential scope of a presigned address:
+/// `X-Amz-Credential=ID/date/region/service/aws4_request` with a signature.
+///
+/// The address is made to be handed out. Who has it can do the one signed request until it expires, and cannot sign another.
+pub(super) fn is_key_id(c: &Candidate<'_>) -> bool {
+    const NAME: &[u8] = b"X-Amz-Credential=";
+    let head = c.head();
+    let name = head.get(head.len().saturating_sub(NAME.len())..).unwrap_or_default();
+    let value = c.line.get(c.at..).unwrap_or_default();
+    let id = value.iter().position(|b| !b.is_ascii_uppercase() && !b.is_ascii_digit()).unwrap_or(value.len());
+    name.eq_ignore_ascii_case(NAME)
+        && id > 0
+        && has_scope(&value[id..])
+        && memchr::memmem::find(c.line, b"X-Amz-Signature=").is_some()
+}
+
+/// Returns true if a text starts with `/date/region/service/aws4_request`.
+fn has_scope(text: &[u8]) -> bool {
+    let is_date = |word: &[u8]| word.len() == 8 && word.iter().all(u8::is_ascii_digit);
+    let is_name = |word: &[u8]| (1..=32).contains(&word.len());
+    let scope = || {
+        let (date, rest) = word(text)?;
+        let (region, rest) = word(rest)?;
+        let (service, rest) = word(rest)?;
+        let (last, _) = word(rest)?;
+        Some(is_date(date) && is_name(region) && is_name(service) && last == b"aws4_request")
+    };
+    scope() == Some(true)
+}
+
+/// Reads a slash, which can be percent-encoded, and the word after it.
+fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = [&b"/"[..], b"%2F", b"%2f"].iter().find_map(|slash| text.strip_prefix(*slash))?;
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    let end = rest.iter().position(|b| !is_part(b)).unwrap_or(rest.len());
+    Some(rest.split_at(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_presigned(line: &str) -> bool {
+        let at = line.find("KEYID").unwrap();
+        is_key_id(&Candidate { secret: b"KEYID", line: line.as_bytes(), at, after: b"", path: b"a.md" })
+    }
+
+    #[test]
+    fn the_key_id_of_a_presigned_address_is_no_credential() {
+        for slash in ["/", "%2F", "%2f"] {
+            let scope = ["", "20240131", "eu-west-1", "s3", "aws4_request"].join(slash);
+            let line = format!("https://a.example/b?X-Amz-Credential=KEYID{scope}&X-Amz-Expires=60&X-Amz-Signature=0a");
+            assert!(is_presigned(&line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_key_id_elsewhere_is_a_credential() {
+        for line in [
+            "X-Amz-Credential=KEYID",
+            "X-Amz-Credential=KEYID/20240131/eu-west-1/s3/aws4_request",
+            "X-Amz-Credential=KEYID/2024/eu-west-1/s3/aws4_request&X-Amz-Signature=0a",
+            "key=KEYID # X-Amz-Credential=A/20240131/eu-west-1/s3/aws4_request&X-Amz-Signature=0a",
+        ] {
+            assert!(!is_presigned(line), "{line}");
+        }
+    }
+}
