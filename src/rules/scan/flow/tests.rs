@@ -335,3 +335,56 @@ fn a_rule_of_a_team_keeps_its_severity() {
     let f = found.iter().find(|f| f.rule_id() == "no-exec-request").unwrap();
     assert_eq!(f.severity(), Severity::Major);
 }
+
+#[test]
+fn a_line_inside_of_an_old_sink_completes_no_flow_unless_it_has_a_part_of_it() {
+    let express = |body: &str, address: &str| {
+        format!(
+            "const needle = require('needle');\napp.get('/a', (req, res) => {{\n  const address = req.query.a;\n  needle.get({address}, (error, answer) => {{\n{body}    res.end();\n  }});\n}});\n"
+        )
+    };
+    let old = express("    if (error == null) res.status(200);\n", "address");
+    let new = express("    if (error === null) {\n      res.status(200);\n    }\n", "address");
+    let of_url = |found: &[Finding]| found.iter().filter(|f| f.rule_id() == "request-forgery-flow").count();
+    assert_eq!(of_url(&scan_at("src/a.js", Some(&old), &new)), 0);
+    let fixed = express("    if (error == null) res.status(200);\n", "'https://example.com/a'");
+    assert_eq!(of_url(&scan_at("src/a.js", Some(&fixed), &new)), 1);
+    let page = |title: &str, name: &str| {
+        format!(
+            "<?php\n$name = $_COOKIE['name'];\necho \"<h1>\" .\n  \"<a title='{title}'>\" .\n  {name} .\n  \"</a>\";\n"
+        )
+    };
+    let of_html = |found: &[Finding]| found.iter().filter(|f| f.rule_id() == "html-injection-flow").count();
+    let new = page("back", "$name");
+    assert_eq!(of_html(&scan_at("src/a.php", Some(&page("home", "$name")), &new)), 0);
+    assert_eq!(of_html(&scan_at("src/a.php", Some(&page("back", "htmlspecialchars($name)")), &new)), 1);
+    let (old, plain) = (page("\" . htmlspecialchars($b) . \"", "$name"), page("\" . $b . \"", "$name"));
+    assert_eq!(of_html(&scan_at("src/a.php", Some(&old), &plain)), 1, "the change removes a sanitizer");
+    let other = page("{$_GET['to']}", "$name");
+    assert_eq!(of_html(&scan_at("src/a.php", Some(&new), &other)), 1, "another operand of the old sink");
+}
+
+#[test]
+fn a_command_from_the_command_line_of_the_program_weighs_less_than_one_from_elsewhere() {
+    let severity = |code: &str| {
+        let found = scan_at("app/cli.py", None, code);
+        found.iter().find(|f| f.rule_id() == "command-injection-flow").map(Finding::severity)
+    };
+    let option = "import os\nimport click\n\n@click.command()\n@click.option('--lang')\ndef compile(lang):\n    os.system('msgfmt ' + lang)\n";
+    assert_eq!(severity(option), Some(Severity::Minor));
+    let environment = "import os\n\ndef compile():\n    os.system('msgfmt ' + os.environ['NAME'])\n";
+    assert!(severity(environment) >= Some(Severity::Major), "{:?}", severity(environment));
+}
+
+#[test]
+fn an_option_that_is_written_names_the_finding_of_its_line() {
+    let options = |flag: &str| {
+        format!(
+            "package a\n\nimport (\n\t\"net/http\"\n\n\t\"github.com/gorilla/sessions\"\n)\n\nfunc f(s *sessions.Session) {{\n\ts.Options = &sessions.Options{{\n\t\tMaxAge:   60,\n\t\tHttpOnly: {flag},\n\t}}\n}}\n"
+        )
+    };
+    let other = "\nvar empty = http.Cookie{Name: \"a\", Secure: true, HttpOnly: true}\n";
+    let found = scan_at("a/a.go", Some(&options("true")), &[&options("false"), other].concat());
+    let titles: Vec<&str> = found.iter().map(Finding::title).collect();
+    assert_eq!(titles, ["Cookie that scripts can read"]);
+}
