@@ -186,7 +186,7 @@ impl<'a> Scan<'a> {
         let added = added(change);
         let (mut completed, rest): (Vec<_>, Vec<_>) =
             analysis.flows.iter().map(|f| (f, anchor(&added, change, f))).partition(|(_, anchor)| anchor.is_some());
-        if completed.iter().any(|(f, _)| is_beside(&added, change, f)) && !removes_protection(language, change) {
+        if completed.iter().any(|(f, _)| is_beside(&added, change, f)) && keeps_protection(language, change) {
             let before = sinks_before(language, self.reporter.languages(), change);
             let is_old = |f: &Flow| {
                 let old = before.get(&sink_before(change, f)).map(|span| change.old.known().get(span.clone()));
@@ -473,6 +473,17 @@ fn exposed<'f>(
 fn removes_protection(language: FlowLanguage, change: &TextChange) -> bool {
     let before = Trigger::new(language, change.old.known());
     change.removed().any(|b| before.has_protection_in(b.text))
+}
+
+/// Returns true if the change removes no check and no sanitizer, or adds each removed word as often as it removes it.
+fn keeps_protection(language: FlowLanguage, change: &TextChange) -> bool {
+    if !removes_protection(language, change) {
+        return true;
+    }
+    let mut counts: HashMap<&[u8], isize> = HashMap::new();
+    change.added().flat_map(|b| words(b.text)).for_each(|word| *counts.entry(word).or_default() += 1);
+    change.removed().flat_map(|b| words(b.text)).for_each(|word| *counts.entry(word).or_default() -= 1);
+    counts.values().all(|count| *count >= 0)
 }
 
 /// A kind of flow, and the line of the old text on which its sink starts.
