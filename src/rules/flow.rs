@@ -22,6 +22,7 @@ mod shape;
 mod sink;
 mod slot;
 mod start;
+mod strictness;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! Declarations that make a value harmless: types, annotations and converters of parameters and fields.
 
-use super::guard::strictness;
 use super::names::is_number;
 use super::run::Run;
 use super::shape::{Arg, ExprId, ExprKind, Field, Mark, Module, Param, Sym};
+use super::strictness::strictness;
 use super::value::Value;
 use std::collections::{HashMap, HashSet};
 

@@ -5,7 +5,7 @@ use super::run::Run;
 use super::shape::{ExprId, Span};
 use super::sink::Given;
 use super::value::{Const, Items, Key, Taints, Value, join_taints};
-use super::{constant, guard};
+use super::{constant, strictness};
 use std::rc::Rc;
 
 /// Classes and functions that create an empty collection.
@@ -479,7 +479,7 @@ fn removed(pattern: &str) -> u32 {
         return u32::MAX;
     }
     let Some(kept) = p.strip_prefix("[^").and_then(|r| r.strip_suffix(']')) else { return 0 };
-    guard::strictness(&format!("^[{kept}]+$"), true)
+    strictness::strictness(&format!("^[{kept}]+$"), true)
 }
 
 /// Returns the kinds for which the result of a match is harmless: `re.match("^[a-z]+$",
@@ -494,5 +494,5 @@ pub(super) fn matched(word: &str, receiver: Option<&Value>, given: &[Given]) -> 
         _ => None,
     };
     let pattern = receiver.into_iter().chain(given.iter().map(|a| &a.value)).find_map(text)?;
-    Some(guard::strictness(&pattern, is_full)).filter(|k| *k != 0)
+    Some(strictness::strictness(&pattern, is_full)).filter(|k| *k != 0)
 }

@@ -123,11 +123,14 @@ impl<'t> Trigger<'t> {
         self.has_source() && self.candidates(self.text).any(is_open)
     }
 
-    /// Returns true if a part has a word of a sanitizer, a check or a call of interest. A change
-    /// that removes such a word can complete a flow, or fulfil the conditions of a call.
+    /// Returns true if a part has a word of a sanitizer, a check or a call of interest, or a setting
+    /// whose absence makes a call dangerous. A change that removes such a word can complete a flow,
+    /// or fulfil the conditions of a call.
     pub fn has_protection_in(&self, part: &[u8]) -> bool {
         let protects = |p: &Pattern| matches!(p.role, Role::Sanitizer(_) | Role::Guard(_) | Role::Call(_));
-        has_stand_in(self.language, part) || self.candidates(part).any(|(p, _)| protects(p))
+        has_stand_in(self.language, part)
+            || self.candidates(part).any(|(p, _)| protects(p))
+            || words(part).any(|word| self.table.needs_setting(word.text))
     }
 
     /// Returns true if the first argument of a sink is a literal, and the sink gets data only from

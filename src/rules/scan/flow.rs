@@ -278,7 +278,10 @@ impl<'a> Scan<'a> {
             _ => format!("from {} to {}", f.source_label, f.sink_label),
         };
         if *anchor == Anchor::File {
-            let more = "the change removes what made the value harmless";
+            let more = match is_call {
+                true => "the change removes a setting of the call",
+                false => "the change removes what made the value harmless",
+            };
             detail = if detail.is_empty() { more.to_owned() } else { format!("{detail}; {more}") };
         }
         let path = self.file.path().as_bytes();

@@ -120,6 +120,23 @@ fn a_removed_check_exposes_a_flow_of_old_lines() {
 }
 
 #[test]
+fn a_removed_setting_of_an_unchanged_call_is_reported() {
+    let go = "package a\n\nimport \"net/http\"\n\nfunc f(w http.ResponseWriter) {\n\thttp.SetCookie(w, &http.Cookie{\n\t\tName: \"id\",\n\t\tSecure: true,\n\t\tHttpOnly: true,\n\t})\n}\n";
+    let python = "from flask import Flask, make_response\n\napp = Flask(__name__)\n\n@app.route(\"/\")\ndef f():\n    r = make_response(\"a\")\n    r.set_cookie(\n        \"session\",\n        \"b\",\n        httponly=True,\n        secure=True,\n    )\n    return r\n";
+    for (path, text, line) in [
+        ("a.go", go, "\t\tSecure: true,\n"),
+        ("a.go", go, "\t\tHttpOnly: true,\n"),
+        ("a.py", python, "        secure=True,\n"),
+    ] {
+        let found = scan_at(path, Some(text), &text.replace(line, ""));
+        assert_eq!(places(&found), [("cookie-insecure-call".to_owned(), None)], "{line}");
+        assert!(found[0].message().contains("removes a setting"), "{}", found[0].message());
+    }
+    let other = go.replace("\t\tName: \"id\",\n", "");
+    assert_eq!(places(&scan_at("a.go", Some(go), &other)), [], "another setting");
+}
+
+#[test]
 fn a_change_beside_an_old_flow_reports_nothing() {
     let flow = handler(&[SOURCE, QUERY, SINK]);
     for (old, new) in [

@@ -1,8 +1,8 @@
 //! Data of requests that a schema or the declaration of a route accepts only in a harmless form: a number, a UUID, a value of
 //! a list. Such a value becomes an argument of the call `validated value`, which a sanitizer of the table matches.
 
-use super::super::super::guard::strictness;
 use super::super::super::shape::Item;
+use super::super::super::strictness::strictness;
 use super::super::{Lower, children, field};
 use super::expression::expr;
 use super::{ExprId, ExprKind, function};
