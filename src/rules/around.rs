@@ -50,7 +50,7 @@ const TEXT_CHECKS: &[(&str, Check)] = &[
     ("format-count-differs", calls::count_differs),
     ("coroutine-used", names::coroutine_is_used),
     ("call-formatted", calls::is_formatted),
-    // The mode of the call that opens a file is none that exists.
+    // The mode of the call of `open` is invalid.
     ("mode-invalid", calls::has_invalid_mode),
 ];
 
@@ -110,7 +110,7 @@ const BLOCK_CHECKS: &[(&str, Check)] = &[
     ("freed-used", names::freed_is_used),
     // A line above goes on to the next element from the freed one.
     ("freed-advanced", names::freed_is_advanced),
-    // What is `None` has a member on the line or in the block below.
+    // A value that is `None` is dereferenced on the line or in the block below.
     ("none-dereferenced", names::none_is_dereferenced),
     // The function that sets a state is called where the state is declared.
     ("setter-called", names::setter_is_called),

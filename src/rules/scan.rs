@@ -107,6 +107,7 @@ fn reading(
         parse: None,
         is_tree_partial: false,
         is_followed: None,
+        texts_read: 0,
         reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
     let from = scan.reporter.count();
@@ -214,6 +215,8 @@ struct Scan<'a> {
     is_tree_partial: bool,
     /// Whether the data of the file is followed, once that is known.
     is_followed: Option<bool>,
+    /// Texts around literals that were read so far.
+    texts_read: u32,
     reporter: Reporter<'a>,
 }
 

@@ -43,7 +43,7 @@ pub(super) fn has(text: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(text, part).is_some()
 }
 
-/// Returns true if a text has a word: the bytes beside it are of no word.
+/// Returns true if a text has a whole word: no letter, digit or underscore stands beside it.
 pub(super) fn has_word(text: &[u8], word: &[u8]) -> bool {
     let ends = |at: usize| text.get(at + word.len()).is_none_or(|b| !is_word(*b));
     let is_first_word = word.first().is_some_and(|b| is_word(*b));

@@ -1,4 +1,4 @@
-//! What a regular expression admits: the kinds of flows for which a text that it matches is harmless.
+//! The texts that a regular expression accepts, and the kinds of flows for which they are harmless.
 
 use super::Kind;
 

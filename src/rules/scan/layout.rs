@@ -68,7 +68,7 @@ fn code(text: &[u8]) -> impl Iterator<Item = u8> {
     text.iter().filter(is_code).map(|b| if *b == b'\'' { b'"' } else { *b })
 }
 
-/// Returns the findings in the removed lines: those of the change in the other direction.
+/// Returns the findings in the removed lines, from a scan of the reversed change.
 fn before(rules: &RuleSet, file: &FileChange, text: &TextChange, floor: &Floor) -> Vec<Finding> {
     let file = FileChange { entry: file.entry.clone(), body: Body::Text(text.reversed()) };
     let mut out = Vec::new();
