@@ -307,4 +307,14 @@ mod tests {
         assert!(check("accessor-names-property", "val a: Int\n>  get() = a + 1"));
         assert!(!check("accessor-names-property", "val a: Int\n>  get() = b + 1"));
     }
+
+    #[test]
+    fn formatters_break_lines_inside_of_statements() {
+        assert!(check("after-return", "  if (\n    !a ||\n    b\n  ) {\n    return null;\n  }\n>  useState(f)"));
+        assert!(check("falls-through", ">  case 1:\n    if (a) {\n      break;\n    }\n    b = 1;\n  case 2:"));
+        assert!(check("error-unchecked", "\ta, err := f(\n\t\tb,\n\t)\n>\tdefer a.Close()\n\tif err != nil {"));
+        assert!(check("placeholder-known", "  format(user: string) {\n>    return 'a ${user}';"));
+        assert!(check("disposed-returned", ">  using var a =\n    F();\n  return a;"));
+        assert!(check("statement-starts", "if a:\n    # b, c,\n>    b == c"));
+    }
 }

@@ -108,7 +108,7 @@ pub(super) fn is_after_return(around: &Around<'_>) -> bool {
         if own == depth && first_word(text) == b"if" && returns {
             return true;
         }
-        returns &= own > depth || text.starts_with(b"}");
+        returns &= own > depth || text.starts_with(b"}") || text.starts_with(b")");
     }
     false
 }
@@ -148,11 +148,14 @@ pub(super) fn lacks_super(around: &Around<'_>) -> bool {
     is_subclass && !has(around.line, b"super") && !block(around).any(|text| has(text, b"super"))
 }
 
-/// Returns true if the branch of a `switch` has no statement that ends it.
+/// Returns true if the branch of a `switch` has no statement that ends it: nested blocks do not count.
 pub(super) fn falls_through(around: &Around<'_>) -> bool {
     let ends: [&[u8]; 4] = [b"break", b"return", b"throw", b"continue"];
     let ends = |text: &[u8]| ends.iter().any(|end| has_word(text, end));
-    !ends(around.line) && !block(around).any(ends)
+    let depth = indentation(around.line).len();
+    let lines: Vec<_> = below(around).take_while(|(own, _)| *own > depth).collect();
+    let first = lines.iter().map(|(own, _)| *own).min();
+    !ends(around.line) && !lines.iter().any(|(own, text)| Some(*own) == first && ends(text))
 }
 
 /// Returns true if the next line opens a block.
@@ -174,7 +177,8 @@ pub(super) fn starts_statement(around: &Around<'_>) -> bool {
             || words.iter().any(|word| text.ends_with(word))
     };
     let is_block = |text: &[u8]| text.ends_with(b":") && !text.starts_with(b"?") || text.ends_with(b"{");
-    above(around).next().is_none_or(|(_, text)| is_block(text) || !goes_on(text))
+    let is_code = |(_, text): &(usize, &[u8])| !text.starts_with(b"#") && !text.starts_with(b"//");
+    above(around).find(is_code).is_none_or(|(_, text)| is_block(text) || !goes_on(text))
 }
 
 /// Returns true if the block below formats a text.

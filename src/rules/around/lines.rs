@@ -125,8 +125,9 @@ pub(super) fn same_block_above<'a>(before: &'a [u8], line: &[u8]) -> &'a [u8] {
 fn starts_function(line: &[u8]) -> bool {
     let text = line.trim_ascii();
     let has = |word: &[u8]| has(text, word);
-    let is_control = [&b"if"[..], b"for", b"while", b"switch", b"}", b"catch", b"else", b"do", b"try"];
-    let is_method = text.ends_with(b"{") && has(b"(") && !is_control.iter().any(|word| text.starts_with(word));
+    let control: [&[u8]; 8] = [b"if", b"for", b"while", b"switch", b"catch", b"else", b"do", b"try"];
+    let is_control = text.starts_with(b"}") || control.contains(&first_word(text));
+    let is_method = text.ends_with(b"{") && has(b"(") && !is_control;
     has(b"function") || has(b"=> {") || has(b"def ") || is_method
 }
 

@@ -182,7 +182,7 @@ pub(super) fn returns_local_array(around: &Around<'_>) -> bool {
 
 /// Returns true if the variable of a `using` declaration is returned.
 pub(super) fn disposed_is_returned(around: &Around<'_>) -> bool {
-    let Some(at) = memchr::memmem::find(around.line, b" = ") else { return false };
+    let Some(at) = memchr::memmem::find(around.line, b" =") else { return false };
     let name = last_word(&around.line[..at]);
     rest(around).any(|(_, text)| text.starts_with(b"return") && has_word(text, name))
 }
@@ -243,7 +243,9 @@ pub(super) fn setter_is_called(around: &Around<'_>) -> bool {
 
 /// Returns true if the deferred call is between an assignment and the check of its error.
 pub(super) fn error_is_unchecked(around: &Around<'_>) -> bool {
-    let assigns = above(around).next().is_some_and(|(_, text)| has(text, b":="));
+    let depth = indentation(around.line).len();
+    let starts = |(own, text): &(usize, &[u8])| *own <= depth && !matches!(text[0], b')' | b'}');
+    let assigns = above(around).find(starts).is_some_and(|(_, text)| has(text, b":="));
     assigns && below(around).next().is_some_and(|(_, text)| text.starts_with(b"if "))
 }
 

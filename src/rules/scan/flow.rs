@@ -15,7 +15,7 @@ use crate::rules::role::Role;
 use crate::rules::{MARK, glob, parse};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 /// The rule of each word of the tables: a kind of sink, or the `rule` of a structural call.
@@ -186,14 +186,6 @@ impl<'a> Scan<'a> {
         let added = added(change);
         let (mut completed, rest): (Vec<_>, Vec<_>) =
             analysis.flows.iter().map(|f| (f, anchor(&added, change, f))).partition(|(_, anchor)| anchor.is_some());
-        if completed.iter().any(|(f, _)| is_beside(&added, change, f)) && keeps_protection(language, change) {
-            let before = sinks_before(language, self.reporter.languages(), change);
-            let is_old = |f: &Flow| {
-                let old = before.get(&sink_before(change, f)).map(|span| change.old.known().get(span.clone()));
-                old.flatten().is_some_and(|old| adds_no_operand(language, &added, change, f, old))
-            };
-            completed.retain(|(f, _)| !is_beside(&added, change, f) || !is_old(f));
-        }
         if !rest.is_empty() {
             let rest = rest.into_iter().map(|(f, _)| f).collect();
             let exposed = exposed(language, self.reporter.languages(), change, rest);
@@ -331,12 +323,9 @@ impl<'a> Scan<'a> {
 }
 
 /// Returns the rank of a flow among several flows to one line: the best proof comes first, then the
-/// shortest path. Of several calls, the shortest text comes first: an option that is written on the line before one that the
-/// call around it lacks.
-fn rank(f: &Flow) -> (Proof, Confidence, Reverse<usize>, Reverse<usize>) {
-    let is_call = matches!(f.subject, Subject::Rule(_));
-    let length = f.steps.last().filter(|_| is_call).map_or(0, |s| s.end.saturating_sub(s.start));
-    (f.proof, confidence(f), Reverse(f.steps.len()), Reverse(length))
+/// shortest path.
+fn rank(f: &Flow) -> (Proof, Confidence, Reverse<usize>) {
+    (f.proof, confidence(f), Reverse(f.steps.len()))
 }
 
 fn confidence(f: &Flow) -> Confidence {
@@ -465,102 +454,21 @@ fn exposed<'f>(
 ) -> Vec<&'f Flow> {
     let is_read = |old: &&[u8]| !old.is_empty() && parse::is_bounded(old);
     let Some(old) = change.old.whole().filter(is_read) else { return Vec::new() };
-    if !removes_protection(language, change) {
+    let before = Trigger::new(language, old);
+    if !change.removed().any(|b| before.has_protection_in(b.text)) {
         return Vec::new();
     }
-    let Some(known) = sinks_of(language, languages, change, old) else { return Vec::new() };
-    flows.into_iter().filter(|f| !known.contains_key(&sink_before(change, f))).collect()
-}
-
-/// Returns true if the change removes a word of a check or a sanitizer.
-fn removes_protection(language: FlowLanguage, change: &TextChange) -> bool {
-    let before = Trigger::new(language, change.old.known());
-    change.removed().any(|b| before.has_protection_in(b.text))
-}
-
-/// Returns true if the change removes no check and no sanitizer, or adds each removed word as often as it removes it.
-fn keeps_protection(language: FlowLanguage, change: &TextChange) -> bool {
-    if !removes_protection(language, change) {
-        return true;
-    }
-    let mut counts: HashMap<&[u8], isize> = HashMap::new();
-    change.added().flat_map(|b| words(b.text)).for_each(|word| *counts.entry(word).or_default() += 1);
-    change.removed().flat_map(|b| words(b.text)).for_each(|word| *counts.entry(word).or_default() -= 1);
-    counts.values().all(|count| *count >= 0)
-}
-
-/// A kind of flow, and the line of the old text on which its sink starts.
-type OldSink = (&'static str, Option<LineNo>);
-
-/// Returns the sinks of the flows in the old text, with their bytes. `None`: the analysis did not reach its end.
-fn sinks_of(
-    language: FlowLanguage,
-    languages: Languages,
-    change: &TextChange,
-    old: &[u8],
-) -> Option<HashMap<OldSink, Range<usize>>> {
     let (text, base) = readable(languages, old);
     let mut before = flow::analyse(language, &text);
     if !before.is_complete {
-        return None;
+        return Vec::new();
     }
     shift(&mut before.flows, base);
-    let sink = |f: &Flow| f.steps.last().map_or(0..0, |s| s.start..s.end);
-    let line = |f: &Flow| change.old.line_number(f.steps.last()?.start);
-    Some(before.flows.iter().map(|f| ((word_of(f.subject), line(f)), sink(f))).collect())
-}
-
-/// Returns the sinks of the flows in the old text, as far as they are known.
-fn sinks_before(language: FlowLanguage, languages: Languages, change: &TextChange) -> HashMap<OldSink, Range<usize>> {
-    let old = change.old.whole().filter(|old| !old.is_empty() && parse::is_bounded(old));
-    old.and_then(|old| sinks_of(language, languages, change, old)).unwrap_or_default()
-}
-
-/// Returns the sink that a flow of the new text had in the old text.
-fn sink_before(change: &TextChange, f: &Flow) -> OldSink {
-    let line = f.steps.last().and_then(|s| change.new.line_number(s.start)).and_then(|n| change.old_line(n));
-    (word_of(f.subject), line)
-}
-
-/// Returns true if the change adds only lines inside of the sink of a flow, such as the body of a callback or other
-/// parts of a long text, and none of them has a name that is a part of the flow.
-fn is_beside(added: &[Range<usize>], change: &TextChange, f: &Flow) -> bool {
-    let Some((sink, before)) = f.steps.split_last().filter(|(_, before)| !before.is_empty()) else { return false };
-    let known = change.new.known();
-    let text = |span: Range<usize>| known.get(span).unwrap_or_default();
-    let first_line = memchr::memchr(b'\n', text(sink.start..sink.end)).map_or(sink.end, |end| sink.start + end);
-    let start = Step { end: first_line, ..*sink };
-    if matches!(f.subject, Subject::Rule(_)) || before.iter().chain([&start]).any(|s| added_part(added, s).is_some()) {
-        return false;
-    }
-    let names: HashSet<&[u8]> = before.iter().flat_map(|s| words(text(s.start..s.end))).collect();
-    added_inside(added, known, sink).all(|part| words(part).all(|word| !names.contains(word)))
-}
-
-/// Returns the added lines inside of a sink.
-fn added_inside<'t>(added: &[Range<usize>], known: &'t [u8], sink: &Step) -> impl Iterator<Item = &'t [u8]> {
-    let inner = added.iter().filter(|b| b.start < sink.end && sink.start < b.end);
-    inner.map(|b| known.get(b.start.max(sink.start)..b.end.min(sink.end)).unwrap_or_default())
-}
-
-/// Returns true if the added lines inside of a sink have no name that the old sink lacks, since another name can be another
-/// operand. In PHP, a word of plain text is no name: a variable has a dollar sign, and a call has an argument list.
-fn adds_no_operand(language: FlowLanguage, added: &[Range<usize>], change: &TextChange, f: &Flow, old: &[u8]) -> bool {
-    let Some(sink) = f.steps.last() else { return false };
-    let before: HashSet<&[u8]> = words(old).collect();
-    let is_text = |part: &[u8], word: &[u8]| {
-        let at = (word.as_ptr() as usize).wrapping_sub(part.as_ptr() as usize);
-        let (head, tail) = (part.get(..at).unwrap_or_default(), part.get(at + word.len()..).unwrap_or_default());
-        let is_variable = head.ends_with(b"$") || head.ends_with(b"${");
-        language == FlowLanguage::Php && !is_variable && !tail.trim_ascii_start().starts_with(b"(")
-    };
-    let is_known = |part: &[u8]| words(part).all(|word| before.contains(word) || is_text(part, word));
-    added_inside(added, change.new.known(), sink).all(is_known)
-}
-
-/// Returns the words of a text that can be names.
-fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|b| !b.is_ascii_alphanumeric() && *b != b'_').filter(|word| !word.is_empty())
+    let sink = |f: &Flow| f.steps.last().map(|s| s.start);
+    let line = |f: &Flow| change.old.line_number(sink(f)?);
+    let known: HashSet<(&str, Option<LineNo>)> = before.flows.iter().map(|f| (word_of(f.subject), line(f))).collect();
+    let was = |f: &Flow| sink(f).and_then(|at| change.new.line_number(at)).and_then(|n| change.old_line(n));
+    flows.into_iter().filter(|f| !known.contains(&(word_of(f.subject), was(f)))).collect()
 }
 
 /// Returns the number of lines that a call covers after its first line, because a reader sees one

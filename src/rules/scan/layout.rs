@@ -3,8 +3,8 @@
 use super::{Pass, reading};
 use crate::diff::{Body, Edit, FileChange, Hunk, Lines, TextChange};
 use crate::finding::listing::Floor;
-use crate::finding::{Finding, LineSpan};
-use crate::rules::catalog::Matcher;
+use crate::finding::{Finding, LineSpan, Severity};
+use crate::rules::catalog::{Matcher, Rule};
 use crate::rules::suppress::Counting;
 use crate::rules::{RuleSet, Scope};
 
@@ -12,38 +12,45 @@ use crate::rules::{RuleSet, Scope};
 const INSTRUCTIONS: &str = "prompt-injection";
 
 /// Drops each finding of `out`, from the index `from` on, on lines that differ from the removed ones only in layout,
-/// if the rule has a finding in the removed lines too. Rules for secrets and for hidden characters keep their findings.
+/// if the rule has as many findings in the removed lines, each at least as severe. A finding that can block by default
+/// is kept: layout is compared without regard to comments and interpolation, and a value can have another origin than
+/// before. So are findings of data flow, of secrets and of hidden characters.
 pub(super) fn drop_laid_out(rules: &RuleSet, file: &FileChange, floor: &Floor, out: &mut Vec<Finding>, from: usize) {
     let Some(text) = file.text().filter(|text| text.old.whole().is_some() && text.new.whole().is_some()) else {
         return;
     };
-    if !out[from..].iter().any(|finding| depends_on_code(rules, finding)) {
+    if !out[from..].iter().any(|finding| is_minor_of_code(rules, finding)) {
         return;
     }
     let parts = laid_out(text);
-    let part_of = |finding: &Finding| {
-        let lines = finding.lines().filter(|_| depends_on_code(rules, finding))?;
-        parts.iter().find(|part| contains(&part.new, &lines))
-    };
-    if !out[from..].iter().any(|finding| part_of(finding).is_some()) {
+    let within = |finding: &Finding, lines: &Lines| finding.lines().is_some_and(|of| contains(lines, &of));
+    if !out[from..].iter().any(|finding| parts.iter().any(|part| within(finding, &part.new))) {
         return;
     }
     let before = before(rules, file, text, floor);
-    let is_known = |finding: &Finding, part: &Edit| {
-        let is_same = |old: &&Finding| old.rule_id() == finding.rule_id();
-        before.iter().filter(is_same).any(|old| old.lines().is_some_and(|lines| contains(&part.old, &lines)))
-    };
     let new = out.split_off(from);
-    out.extend(new.into_iter().filter(|finding| !part_of(finding).is_some_and(|part| is_known(finding, part))));
+    let is_known = |finding: &Finding, part: &Edit| {
+        let is_same = |other: &&Finding| other.rule_id() == finding.rule_id();
+        let old: Vec<_> = before.iter().filter(is_same).filter(|old| within(old, &part.old)).collect();
+        let count = new.iter().filter(is_same).filter(|new| within(new, &part.new)).count();
+        old.len() >= count && old.iter().all(|old| old.severity() >= finding.severity())
+    };
+    let is_old = |finding: &Finding| {
+        let mut parts = parts.iter().filter(|part| within(finding, &part.new));
+        is_minor_of_code(rules, finding) && parts.any(|part| is_known(finding, part))
+    };
+    let kept: Vec<_> = new.iter().filter(|finding| !is_old(finding)).cloned().collect();
+    out.extend(kept);
 }
 
-/// Returns true if a finding is about code, in which layout has no meaning for the rule.
-fn depends_on_code(rules: &RuleSet, finding: &Finding) -> bool {
+/// Returns true if a finding is below the severities that block by default, and about code in which layout has no
+/// meaning for the rule.
+fn is_minor_of_code(rules: &RuleSet, finding: &Finding) -> bool {
     let rule = rules.index_of(finding.rule_id()).map(|index| rules.rule(index));
-    rule.is_some_and(|rule| {
-        let is_code = matches!(rule.matcher, Matcher::Pattern | Matcher::Flow | Matcher::Structural);
-        is_code && !rule.secret && rule.id != INSTRUCTIONS
-    })
+    let is_code = |rule: &Rule| {
+        matches!(rule.matcher, Matcher::Pattern | Matcher::Structural) && !rule.secret && rule.id != INSTRUCTIONS
+    };
+    finding.severity() < Severity::Major && rule.is_some_and(is_code)
 }
 
 fn contains(part: &Lines, lines: &LineSpan) -> bool {
@@ -95,18 +102,26 @@ mod tests {
         out.iter().map(|f| (f.rule_id().to_owned(), f.lines().map_or(0, |lines| lines.first.get()))).collect()
     }
 
-    const HANDLER: &str = "from flask import request\nimport os\ndef f():\n";
+    #[test]
+    fn code_that_is_laid_out_anew_has_no_new_minor_findings() {
+        let old = "def f():\n  assert (a, 'b')\n  return requests.get(u, verify=False)\n";
+        let wrapped =
+            "def f():\n    assert (\n        a,\n        'b',\n    )\n    return requests.get(u, verify=False)\n";
+        let of_assert = |found: Vec<(String, u32)>| found.iter().filter(|(id, _)| id == "python-assert-tuple").count();
+        assert_eq!(of_assert(found("a.py", "", old)), 1);
+        assert_eq!(of_assert(found("a.py", old, wrapped)), 0, "wrapped");
+        let twice = wrapped.replace("    return", "    assert (c, 'd')\n    return");
+        assert!(of_assert(found("a.py", old, &twice)) > 0, "one more");
+    }
 
     #[test]
-    fn code_that_is_laid_out_anew_has_no_new_findings() {
-        let old = format!("{HANDLER}  os.system('ls ' + request.args['a'])\n");
-        let wrapped = format!("{HANDLER}    os.system(\n        \"ls \" + request.args[\"a\"],\n    )\n");
-        assert!(!found("a.py", "", &old).is_empty());
-        assert_eq!(found("a.py", &old, &wrapped), [], "wrapped");
-        let other = wrapped.replace("\"a\"", "\"b\"");
-        assert!(!found("a.py", &old, &other).is_empty(), "another argument");
-        let twice = format!("{wrapped}    os.system('ls ' + request.args['a'])\n");
-        assert!(!found("a.py", &old, &twice).is_empty(), "one more");
+    fn a_finding_that_blocks_is_reported_whatever_the_layout() {
+        let old = "const c = process.argv[2];\nconst d = 1;\nmodule.exports = (req, res) => {\n  return eval(c);\n};\n";
+        let new = old.replace("process.argv[2]", "req.query.c").replace("eval(c)", "eval( c )");
+        assert_eq!(found("src/a.js", old, &new).len(), found("src/a.js", "", &new).len());
+        let old = "import os\nfrom flask import request\ndef f():\n  os.system('ls ' + request.args['a'])\n";
+        let new = old.replace("  os.system(", "  os.system( ");
+        assert_eq!(found("a.py", old, &new).len(), found("a.py", "", &new).len());
     }
 
     #[test]
