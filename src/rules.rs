@@ -558,6 +558,11 @@ impl RuleSet {
         catalog::RULES.iter().chain(&self.team.rules).position(|r| r.id == id).map(|i| i as u16)
     }
 
+    /// Returns true for a rule of the catalogue, false for a rule of a team.
+    fn is_of_catalogue(&self, index: u16) -> bool {
+        usize::from(index) < catalog::RULES.len()
+    }
+
     fn is_enabled(&self, index: u16) -> bool {
         let is_disabled = self.disabled.get(usize::from(index)).copied().unwrap_or(false);
         !is_disabled && (self.profile == RuleProfile::Audit || !self.rule(index).is_audit)

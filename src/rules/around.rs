@@ -119,6 +119,7 @@ const BLOCK_CHECKS: &[(&str, Check)] = &[
 ];
 
 /// Returns true if a check has that name.
+#[cfg(test)]
 pub(super) fn is_known(name: &str) -> bool {
     TEXT_CHECKS.iter().chain(BLOCK_CHECKS).any(|(known, _)| *known == name)
 }
@@ -126,9 +127,15 @@ pub(super) fn is_known(name: &str) -> bool {
 /// Runs the check of that name; `None`: it has another kind.
 pub(super) fn passes(name: &str, around: &Around<'_>) -> Option<bool> {
     let find = |checks: &'static [(&str, Check)]| checks.iter().find(|(known, _)| *known == name);
-    let of_text = find(TEXT_CHECKS).map(|(_, check)| check(around));
-    of_text.or_else(|| find(BLOCK_CHECKS).map(|(_, check)| has_statements(around.line) || check(around)))
+    let is_long = around.line.len() > MOST_LINE;
+    let of_text = find(TEXT_CHECKS).map(|(_, check)| is_long || check(around));
+    let of_block = || find(BLOCK_CHECKS).map(|(_, check)| is_long || has_statements(around.line) || check(around));
+    of_text.or_else(of_block)
 }
+
+/// Bytes of a line that is checked, at most. Longer lines pass: they are rare, and the checks of their words cost more than
+/// a parser.
+const MOST_LINE: usize = 2 << 10;
 
 /// Returns true if a line has more than one statement: its blocks are not known by indentation.
 fn has_statements(line: &[u8]) -> bool {
@@ -306,6 +313,12 @@ mod tests {
         assert!(!check("statement-starts", "a = b and\n>    b == c"));
         assert!(check("accessor-names-property", "val a: Int\n>  get() = a + 1"));
         assert!(!check("accessor-names-property", "val a: Int\n>  get() = b + 1"));
+    }
+
+    #[test]
+    fn a_long_line_passes() {
+        let long = format!(">  return buf; // {}", "a".repeat(3 << 10));
+        assert!(check("returns-local-array", &long) && check("in-loop", &long));
     }
 
     #[test]

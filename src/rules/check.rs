@@ -1,17 +1,17 @@
 //! Named checks of the text that a rule's pattern captured: is it random, is it invented, is it a
 //! reference?
 
-use super::around;
+use super::flow;
 use super::secret::{self, Candidate};
 use super::verbs;
 
-/// Returns true if a rule may name the check.
-pub(crate) fn is_known(name: &str) -> bool {
+/// Returns true if a check of that name applies to matches of patterns. Structural rules of the catalogue can also name
+/// those of [`super::around`].
+pub(crate) fn is_for_patterns(name: &str) -> bool {
     name == "not-reference"
         || name == SAME_SIDES
         || name == OTHER_COUNT
         || name == NOT_MARK
-        || around::is_known(name)
         || name.strip_prefix("entropy:").is_some_and(|b| b.parse::<f32>().is_ok())
         || secret::check(name, &Candidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
 }
@@ -43,29 +43,7 @@ const NOT_MARK: &str = "not-request-mark";
 /// Returns true if the match assigns the mark of a request to a variable, of which the file shows the rest.
 fn is_assigned_mark(candidate: &Candidate<'_>) -> bool {
     let end = candidate.secret.iter().position(|b| !is_word(*b)).unwrap_or(candidate.secret.len());
-    end > 0 && is_request_mark(&candidate.secret[..end], candidate.after)
-}
-
-/// Returns true if a script only stores a variable in a React ref and compares it with the ref: `ref.current = mark`, later
-/// `ref.current === mark`. Such a mark distinguishes requests within a page and leaves it in no other way.
-pub(super) fn is_request_mark(name: &[u8], text: &[u8]) -> bool {
-    const BEFORE: usize = 64;
-    const COMPARED: [&[u8]; 4] = [b".current ===", b".current !==", b".current ==", b".current !="];
-    let mut is_compared = false;
-    for at in memchr::memmem::find_iter(text, name) {
-        let (before, after) = (&text[at.saturating_sub(BEFORE)..at], &text[at + name.len()..]);
-        if before.last().is_some_and(|b| is_word(*b)) || after.first().is_some_and(|b| is_word(*b)) {
-            continue;
-        }
-        let before = before.trim_ascii_end();
-        let compares = COMPARED.iter().any(|c| before.ends_with(c));
-        let declares = [&b"const"[..], b"let", b"var"].iter().any(|word| before.ends_with(word));
-        if !compares && !declares && !before.ends_with(b".current =") {
-            return false;
-        }
-        is_compared |= compares;
-    }
-    is_compared
+    end > 0 && flow::is_request_mark(&candidate.secret[..end], candidate.after)
 }
 
 fn is_word(b: u8) -> bool {
@@ -150,23 +128,9 @@ fn variable_path(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_mark_of_a_request_is_only_stored_and_compared() {
-        let is_mark = |rest: &str| super::is_request_mark(b"token", format!("let token = a();{rest}").as_bytes());
-        for rest in [
-            "ref.current = token; if (ref.current === token) {}",
-            "if (ref.current !== token) return; tokens();",
-            "a.current = token;\n  if (a.current == token && b) {}",
-        ] {
-            assert!(is_mark(rest), "{rest}");
-        }
-        for rest in [
-            "ref.current = token;",
-            "ref.current = token; if (ref.current === token) send(token);",
-            "ref.current = token; if (ref.current === token) x = { token };",
-            "if (given === token) login();",
-        ] {
-            assert!(!is_mark(rest), "{rest}");
-        }
+    fn checks_of_the_text_around_a_literal_are_not_for_patterns() {
+        assert!(super::is_for_patterns("entropy:3.5") && super::is_for_patterns("same-sides"));
+        assert!(!super::is_for_patterns("in-loop") && !super::is_for_patterns("key-repeated"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod eval;
 mod guard;
 mod indirect;
 mod lower;
+mod mark;
 mod method;
 mod names;
 mod paths;
@@ -35,6 +36,7 @@ use crate::finding::Severity;
 use table::Table;
 use tree_sitter::Language;
 
+pub use mark::is_request_mark;
 pub use trigger::{Trigger, has_sink};
 
 /// A language whose files can be analysed.
@@ -235,6 +237,8 @@ pub struct Flow {
     pub proof: Proof,
     /// Name of the source in messages.
     pub source_label: &'static str,
+    /// The source is an argument of the program.
+    pub is_argument: bool,
     /// Name of the sink in messages.
     pub sink_label: &'static str,
     /// CWE number of the weakness, if it differs from the weakness of the subject.

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::policy::RulesPolicy;
     use crate::rules::structural::{StructuralRule, TreeLanguage};
-    use crate::rules::{catalog, check, team, walk};
+    use crate::rules::{around, catalog, check, team, walk};
 
     fn written() -> Vec<format::Rule> {
         let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/catalog");
@@ -197,7 +197,8 @@ mod tests {
             if let Err((key, e)) = walk::Compiled::check(rule) {
                 wrong.push(format!("{}: {key}: {e}", rule.id));
             }
-            for c in rule.checks.iter().filter(|c| !check::is_known(c)) {
+            let is_known = |c: &str| check::is_for_patterns(c) || !rule.tree.is_empty() && around::is_known(c);
+            for c in rule.checks.iter().filter(|c| !is_known(c)) {
                 wrong.push(format!("{}: checks: unknown check {c:?}", rule.id));
             }
         }

@@ -107,6 +107,7 @@ fn reading(
         parse: None,
         is_tree_partial: false,
         is_followed: None,
+        is_foreign: None,
         texts_read: 0,
         reporter: Reporter::new(rules, Some(file), out).counting(counting).above(floor),
     };
@@ -215,6 +216,8 @@ struct Scan<'a> {
     is_tree_partial: bool,
     /// Whether the data of the file is followed, once that is known.
     is_followed: Option<bool>,
+    /// Whether other people wrote the file, or it is data of tests; `None` until a rule asks.
+    is_foreign: Option<bool>,
     /// Texts around literals that were read so far.
     texts_read: u32,
     reporter: Reporter<'a>,
@@ -457,7 +460,7 @@ impl<'a> Scan<'a> {
         let applies = (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
             && (rule.in_tests || self.role() != Role::Test)
             && (rule.in_bundles || !self.is_bundle())
-            && !(is_about_quality(index, rule) && (role::is_vendored(path) || role::is_data_of_tests(path)))
+            && !(rules.is_of_catalogue(index) && is_about_quality(rule) && self.is_foreign())
             && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
             && (!self.in_doubt(index) || report::lowered(rules.severity_of(index)).is_some());
         match rule.not_paths.iter().any(|g| glob::matches(g, path)) {
@@ -475,6 +478,12 @@ impl<'a> Scan<'a> {
 
     fn is_test(&mut self) -> bool {
         self.role() == Role::Test
+    }
+
+    /// Returns true for code of other projects and for data of tests.
+    fn is_foreign(&mut self) -> bool {
+        let path = self.file.path().as_bytes();
+        *self.is_foreign.get_or_insert_with(|| role::is_vendored(path) || role::is_data_of_tests(path))
     }
 
     fn is_bundle(&mut self) -> bool {
@@ -739,11 +748,10 @@ impl Surroundings for At<'_, '_> {
     }
 }
 
-/// Returns true if a rule of the catalogue judges how code is written. In code that no developer of the project writes, its
-/// findings help no one.
-fn is_about_quality(index: u16, rule: &catalog::Rule) -> bool {
+/// Returns true if a rule judges how code is written, which only the developers of the code can act on.
+fn is_about_quality(rule: &catalog::Rule) -> bool {
     let judges_code = matches!(rule.matcher, Matcher::Pattern | Matcher::Structural);
-    usize::from(index) < catalog::RULES.len() && judges_code && !rule.secret && rule.category != Category::Security
+    judges_code && !rule.secret && rule.category != Category::Security
 }
 
 /// Returns true if a rule knows the secrets of one issuer, so that the matches it spares are

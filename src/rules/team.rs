@@ -86,7 +86,7 @@ impl Team {
             faults.push(Fault::new("id", format!("exceeds the limit of {RULES_MAX} rules")));
         }
         // An invalid entropy is already among the errors.
-        let is_unknown = |c: &&String| !check::is_known(c) && !c.starts_with("entropy:") && !c.is_empty();
+        let is_unknown = |c: &&String| !check::is_for_patterns(c) && !c.starts_with("entropy:") && !c.is_empty();
         faults.extend(
             rule.checks.iter().filter(is_unknown).map(|c| Fault::new("checks", format!("unknown check {c:?}"))),
         );

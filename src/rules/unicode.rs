@@ -440,14 +440,16 @@ fn is_among_its_script(chars: &[(usize, char)], word: Range<usize>) -> bool {
 }
 
 /// Returns true if a word is among characters of so many scripts that they are data, such as a table that a tool packed into a
-/// string. No reader mistakes such a text for a name.
+/// string. Blanks, quotes and slashes end the text around the word: what stands in another part of the line does not make a name
+/// harmless.
 fn is_among_data(chars: &[(usize, char)], word: Range<usize>) -> bool {
     const NEAR: usize = 40;
     const SCRIPTS: usize = 3;
     let is_of_words = |s: &Script| !matches!(s, Script::Latin | Script::Common | Script::Inherited | Script::Unknown);
-    let (start, end) = (word.start.saturating_sub(NEAR), (word.end + NEAR).min(chars.len()));
-    let sides = chars[start..word.start].iter().chain(&chars[word.end..end]);
-    let scripts: Vec<Script> = sides.map(|(_, c)| c.script()).filter(is_of_words).collect();
+    let goes_on = |(_, c): &&(usize, char)| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`' | '/');
+    let before = chars[..word.start].iter().rev().take(NEAR).take_while(goes_on);
+    let after = chars[word.end..].iter().take(NEAR).take_while(goes_on);
+    let scripts: Vec<Script> = before.chain(after).map(|(_, c)| c.script()).filter(is_of_words).collect();
     let is_first = |(i, s): &(usize, &Script)| !scripts[..*i].contains(s);
     scripts.iter().enumerate().filter(is_first).count() >= SCRIPTS
 }

@@ -30,7 +30,7 @@ pub struct PlanStep {
 pub struct FixReport {
     /// The value of the prompt's last line.
     pub nonce: String,
-    /// What was changed, in one or two sentences.
+    /// The change, in one or two sentences.
     pub summary: String,
     /// Why a finding is not fixed; null if all are.
     pub problem: Option<String>,

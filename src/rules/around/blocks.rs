@@ -171,14 +171,14 @@ pub(super) fn is_busy(around: &Around<'_>) -> bool {
 
 /// Returns true if the line does not go on with the statement of the line above.
 pub(super) fn starts_statement(around: &Around<'_>) -> bool {
-    let goes_on = |text: &[u8]| {
-        let words: [&[u8]; 4] = [b" and", b" or", b" not", b" return"];
-        b"([{,\\|&+-=?:<>".contains(&text[text.len() - 1]) && !text.ends_with(b"):")
-            || words.iter().any(|word| text.ends_with(word))
-    };
-    let is_block = |text: &[u8]| text.ends_with(b":") && !text.starts_with(b"?") || text.ends_with(b"{");
     let is_code = |(_, text): &(usize, &[u8])| !text.starts_with(b"#") && !text.starts_with(b"//");
-    above(around).find(is_code).is_none_or(|(_, text)| is_block(text) || !goes_on(text))
+    above(around).find(is_code).is_none_or(|(_, text)| !goes_on(text))
+}
+
+/// Returns true if a statement goes on below a line. A line that ends in a colon or brace starts a block.
+fn goes_on(text: &[u8]) -> bool {
+    let words: [&[u8]; 4] = [b" and", b" or", b" not", b" return"];
+    b"([,\\|&+-=?<>".contains(&text[text.len() - 1]) || words.iter().any(|word| text.ends_with(word))
 }
 
 /// Returns true if the block below formats a text.

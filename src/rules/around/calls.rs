@@ -3,8 +3,8 @@
 use super::Around;
 use super::lines::{WINDOW, head};
 
-/// Returns the arguments of the first call of a name on the line, and the text after the call. `None`: the call does not
-/// end near the line.
+/// Returns the arguments of the first call of a name, and the text after the call. `None`: the text has no such call, or
+/// not its end.
 fn arguments<'a>(text: &'a [u8], name: &[u8]) -> Option<(Vec<&'a [u8]>, &'a [u8])> {
     let start = memchr::memmem::find(text, name)? + name.len();
     let (mut out, mut from, mut depth, mut quote) = (Vec::new(), start, 0_usize, None);

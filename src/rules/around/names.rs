@@ -1,4 +1,4 @@
-//! What is known about the names of a line.
+//! Checks of the names on a line.
 
 use super::Around;
 use super::lines::{
@@ -41,7 +41,7 @@ pub(super) fn has_known_placeholder(around: &Around<'_>) -> bool {
         quote.is_some_and(|quote| matches!(around.line[..quote].last(), Some(b'f' | b'F')))
     };
     let places = memchr::memchr_iter(b'{', around.line).filter(|at| !is_filled(at));
-    let names: Vec<_> = places.filter_map(|at| placeholder(&around.line[at + 1..])).collect();
+    let names: Vec<_> = places.filter_map(|at| placeholder(&around.line[at + 1..])).take(MOST_WORDS).collect();
     let function: &[u8] = if names.is_empty() { b"" } else { function_above(around) };
     names.iter().any(|name| declares(function, name))
 }
@@ -72,8 +72,8 @@ fn assigns(line: &[u8], name: &[u8]) -> bool {
     is_plain || is_compound || rest.starts_with(b"++") || rest.starts_with(b"--")
 }
 
-/// Words of a line that are read, at most.
-const MOST_WORDS: usize = 24;
+/// Words of a line that are read, at most: each is searched in [`FAR`] bytes.
+const MOST_WORDS: usize = 12;
 
 /// Returns the words of a text with the place of each.
 fn words(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
@@ -249,15 +249,17 @@ pub(super) fn error_is_unchecked(around: &Around<'_>) -> bool {
     assigns && below(around).next().is_some_and(|(_, text)| text.starts_with(b"if "))
 }
 
+/// Returns the name of the property that a line declares.
+fn property(line: &[u8]) -> Option<&[u8]> {
+    let start = [&b"val "[..], b"var "].iter().find_map(|word| memchr::memmem::find(line, word))?;
+    Some(first_word(line[start + 4..].trim_ascii_start()))
+}
+
 /// Returns true if an accessor has the name of its property.
 pub(super) fn accessor_names_property(around: &Around<'_>) -> bool {
-    let name_of = |text: &[u8]| {
-        let start = [&b"val "[..], b"var "].iter().find_map(|word| memchr::memmem::find(text, word))?;
-        Some(first_word(text[start + 4..].trim_ascii_start()).to_vec())
-    };
-    let nearest = || above(around).take(8).find_map(|(_, text)| name_of(text));
-    let Some(name) = name_of(around.line).or_else(nearest) else { return false };
-    let uses = |text: &[u8]| has_word(text, &name);
+    let nearest = || above(around).take(8).find_map(|(_, text)| property(text));
+    let Some(name) = property(around.line).or_else(nearest) else { return false };
+    let uses = |text: &[u8]| has_word(text, name);
     let accessor = memchr::memmem::find(around.line, b"et(").map_or(&b""[..], |at| &around.line[at..]);
     uses(accessor) || block(around).any(uses)
 }
@@ -267,12 +269,13 @@ pub(super) fn coroutine_is_used(around: &Around<'_>) -> bool {
     let Some(at) = memchr::memmem::find(around.line, b"async def ") else { return true };
     let name = first_word(&around.line[at + 10..]);
     let call = [name, b"("].concat();
-    let is_plain = |text: &[u8], at: usize| {
-        let before = text[..at].trim_ascii_end();
-        let start = before.iter().rposition(|b| !is_word(*b) && *b != b'.').map_or(0, |at| at + 1);
-        let before = if text[..at].ends_with(b".") { before[..start].trim_ascii_end() } else { before };
-        !before.ends_with(b"def") && !before.ends_with(b"await")
-    };
-    let uses = |text: &[u8]| memchr::memmem::find_iter(text, &call).any(|at| is_plain(text, at));
+    let uses = |text: &[u8]| memchr::memmem::find_iter(text, &call).any(|at| !is_awaited(&text[..at]));
     uses(head(around.after, FAR)) || uses(tail(around.before, FAR))
+}
+
+/// Returns true if the name after a text, with its receiver, is awaited or defined.
+fn is_awaited(before: &[u8]) -> bool {
+    let start = before.iter().rposition(|b| !is_word(*b) && *b != b'.').map_or(0, |at| at + 1);
+    let before = before[..start].trim_ascii_end();
+    before.ends_with(b"def") || before.ends_with(b"await")
 }

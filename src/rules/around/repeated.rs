@@ -1,4 +1,4 @@
-//! What stands twice: keys, definitions, labels, conditions.
+//! Checks for repeated keys, definitions, labels and conditions.
 
 use super::Around;
 use super::lines::{

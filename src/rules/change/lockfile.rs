@@ -5,7 +5,7 @@
 //! other packages.
 
 use super::{Tree, added, at_file, at_line, config, folder, removed};
-use crate::diff::{ChangeKind, Entry, FileChange, RepoPath, TextChange};
+use crate::diff::{ChangeKind, Entry, FileChange, LineNo, RepoPath, TextChange};
 use crate::rules::report::Reporter;
 use crate::rules::role::is_test_path;
 use std::collections::HashSet;
@@ -97,23 +97,28 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
 
 /// Returns true if the entry of a download address has a checksum, which the package manager compares: `integrity` of
 /// npm, Yarn and pnpm in the same object.
-fn has_checksum(text: &TextChange, number: crate::diff::LineNo) -> bool {
-    // The lines of an entry before its dependencies.
-    const NEAR: usize = 6;
-    let Some(whole) = text.new.whole() else { return false };
-    let at = usize::try_from(number.get()).unwrap_or(usize::MAX).saturating_sub(1);
-    let first = at.saturating_sub(NEAR);
-    let lines: Vec<&[u8]> = whole.split(|b| *b == b'\n').skip(first).take(at - first + NEAR).collect();
-    let is_end = |line: &&&[u8]| line.trim_ascii().is_empty() || memchr::memchr2(b'{', b'}', line).is_some();
-    let has = |line: &&[u8]| {
-        ["integrity: sha", "integrity sha", "\"integrity\": \"sha"]
-            .iter()
-            .any(|key| memchr::memmem::find(line, key.as_bytes()).is_some())
-    };
-    let (before, after) = lines.split_at((at - first).min(lines.len()));
-    after.first().is_some_and(has)
-        || after.iter().skip(1).take_while(|line| !is_end(line)).any(has)
-        || before.iter().rev().take_while(|line| !is_end(line)).any(has)
+fn has_checksum(text: &TextChange, number: LineNo) -> bool {
+    /// Lines of an entry before and after the address.
+    const NEAR: u32 = 6;
+    if text.new.whole().is_none() {
+        return false;
+    }
+    let line = |number: u32| LineNo::new(number).and_then(|number| text.new.line(number));
+    let at = number.get();
+    let above = (at.saturating_sub(NEAR)..at).rev().map_while(line);
+    let below = (at + 1..at + NEAR).map_while(line);
+    line(at).is_some_and(is_checksum)
+        || above.take_while(|line| !ends_entry(line)).any(is_checksum)
+        || below.take_while(|line| !ends_entry(line)).any(is_checksum)
+}
+
+fn is_checksum(line: &[u8]) -> bool {
+    let keys = ["integrity: sha", "integrity sha", "\"integrity\": \"sha"];
+    keys.iter().any(|key| memchr::memmem::find(line, key.as_bytes()).is_some())
+}
+
+fn ends_entry(line: &[u8]) -> bool {
+    line.trim_ascii().is_empty() || memchr::memchr2(b'{', b'}', line).is_some()
 }
 
 /// Returns true for a default host of packages.

@@ -1,7 +1,7 @@
 //! Calls of functions in this file, and of functions that the tables describe.
 
 use super::FlowLanguage as L;
-use super::eval::{map_taints, proof_of};
+use super::eval::map_taints;
 use super::method::matched;
 use super::names;
 use super::paths::{Calling, PathId, Root};
@@ -257,7 +257,7 @@ impl<'m> Run<'m> {
                     if !self.all_hold(s.when, &info) || self.any_holds(s.unless, &info) {
                         continue;
                     }
-                    let data = self.origin(span, s.label, proof_of(s.kind), s.clean);
+                    let data = self.origin(span, s.label, s.kind, s.clean);
                     for place in s.args {
                         match place {
                             Place::Result => sources = join_taints(&sources, &data),

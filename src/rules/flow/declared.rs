@@ -40,7 +40,7 @@ impl Declared {
 
 impl<'m> Run<'m> {
     /// Returns the kinds of sinks for which a parameter is harmless, because the framework converts
-    /// or checks it. `marks`: those of the function.
+    /// or checks it. `marks`: the annotations of the function.
     pub(super) fn kinds_of_param(&self, p: &Param, marks: &[Mark]) -> u32 {
         match self.is_harmless_type(p.ty) || self.is_converted(p, marks) {
             true => ALL,

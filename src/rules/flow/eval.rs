@@ -7,8 +7,8 @@ use super::paths::{Calling, PathId, Root};
 use super::run::{Run, THIS, join_envs};
 use super::shape::{Arm, ExprId, ExprKind, Item, Op, Span, Sym};
 use super::table::{Place, Role};
-use super::value::{Const, GAP, Items, Key, Taint, Taints, Trail, Value, What, join, join_taints};
-use super::{FlowLanguage, Kind, Proof};
+use super::value::{Const, GAP, Items, Key, Taint, Taints, Trail, UNKNOWN_SOURCE, Value, What, join, join_taints};
+use super::{FlowLanguage, Kind};
 use std::rc::Rc;
 
 /// Steps of a path that are kept, at most.
@@ -203,7 +203,7 @@ impl<'m> Run<'m> {
             self.is_snippet && v.taints.is_none() && v.path == Some(path) && self.paths.root_of(path) == Root::Free;
         if is_elsewhere && self.module.word(name).trim_start_matches('$').starts_with(|c: char| c.is_ascii_lowercase())
         {
-            let data = self.origin(span, "variable", Proof::Unknown, 0);
+            let data = self.origin(span, "variable", UNKNOWN_SOURCE, 0);
             return v.with(&data);
         }
         v
@@ -303,7 +303,7 @@ impl<'m> Run<'m> {
                 Role::Source(i) => {
                     let Some(s) = self.table.sources.get(usize::from(i)) else { continue };
                     if s.args.contains(&Place::Result) {
-                        let data = self.origin(span, s.label, proof_of(s.kind), s.clean);
+                        let data = self.origin(span, s.label, s.kind, s.clean);
                         v.taints = join_taints(&v.taints, &data);
                     }
                 }
@@ -776,14 +776,4 @@ fn step(t: &Taint, span: Span) -> Taint {
 pub(super) fn map_taints(taints: &Taints, kinds: u32, is_built: bool) -> Taints {
     let change = |t: &Taint| Taint { clean: t.clean | kinds, is_built: t.is_built || is_built, ..t.clone() };
     taints.as_ref().map(|t| Rc::new(t.iter().map(change).collect()))
-}
-
-/// Returns the strength of the proof that a kind of source gives, by its index in
-/// `format::SOURCES`.
-pub(super) fn proof_of(kind: u8) -> Proof {
-    match kind {
-        0 | 4 | 5 => Proof::Request,
-        7 => Proof::Unknown,
-        _ => Proof::Local,
-    }
 }

@@ -1,6 +1,7 @@
 //! Runs statements with abstract values.
 
 use super::FlowLanguage;
+use super::Subject;
 use super::declared::Declared;
 use super::guard;
 use super::names;
@@ -8,8 +9,7 @@ use super::paths::{PathId, Paths};
 use super::shape::{Block, Case, Catch, ClassId, ExprId, ExprKind, FunctionId, Module, Span, Stmt, StmtKind, Sym};
 use super::sink::Found;
 use super::table::{Condition, Table};
-use super::value::{Const, Env, Key, Origin, Taints, Value, What, join};
-use super::{Proof, Subject};
+use super::value::{Const, Env, Key, Origin, Taint, Taints, Value, What, join, proof_of};
 use std::collections::{BTreeSet, HashMap};
 
 /// The object of a method, as a variable.
@@ -715,15 +715,15 @@ impl<'m> Run<'m> {
     }
 
     /// Adds a source and returns its data.
-    pub(super) fn origin(&mut self, span: Span, label: &'static str, proof: Proof, clean: u32) -> Taints {
+    pub(super) fn origin(&mut self, span: Span, label: &'static str, kind: u8, clean: u32) -> Taints {
         let key = (span, label.as_ptr());
         let next = u32::try_from(self.origins.len()).unwrap_or(u32::MAX);
         let number = *self.origin_numbers.entry(key).or_insert(next);
         if number == next {
-            self.origins.push(Origin { span, label });
+            self.origins.push(Origin { span, label, kind });
         }
         let taint =
-            super::value::Taint { origin: number, proof, clean, is_doubted: false, is_built: false, trail: None };
+            Taint { origin: number, proof: proof_of(kind), clean, is_doubted: false, is_built: false, trail: None };
         Some(std::rc::Rc::new(vec![taint]))
     }
 

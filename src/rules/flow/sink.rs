@@ -1,12 +1,12 @@
 //! Reports data that reaches a sink, and calls that are dangerous by themselves.
 
+use super::mark::is_request_mark;
 use super::paths::{PathId, Root};
 use super::run::Run;
 use super::shape::{ExprId, ExprKind, Span, Sym};
 use super::table::{Call, Condition, Place, Role, Sink};
 use super::value::{Const, GAP, Key, Taint, Taints, Value, join_taints};
 use super::{Confidence, EntryTexts, Kind, Proof, Subject};
-use crate::rules::check;
 use std::rc::Rc;
 
 /// A finding before it becomes a flow.
@@ -294,12 +294,10 @@ impl Run<'_> {
         }
         if let Some(p) = entry.into {
             let names = self.target_names();
-            if !names.iter().any(|n| self.fits(p, n)) {
+            // The name is the only evidence that the result is a secret, and the other uses of the variable refute it.
+            if !names.iter().any(|n| self.fits(p, n)) || self.is_request_mark() {
                 return;
             }
-        }
-        if entry.rule == "weak-random" && self.is_request_mark() {
-            return;
         }
         let cap = if is_wild { Confidence::Medium } else { Confidence::High };
         let found = Found {
@@ -323,7 +321,7 @@ impl Run<'_> {
         use super::FlowLanguage as L;
         let is_script = matches!(self.language, L::JavaScript | L::TypeScript | L::Tsx);
         let name = self.into.filter(|_| is_script).map(|name| self.module.word(name));
-        name.is_some_and(|name| !name.is_empty() && check::is_request_mark(name.as_bytes(), self.text))
+        name.is_some_and(|name| !name.is_empty() && is_request_mark(name.as_bytes(), self.text))
     }
 
     /// Returns the bytes of the option to which an entry refers, if the option is on a later line

@@ -1,15 +1,14 @@
 //! Runs a file: its statements, and every function as outside code may call it.
 
 use super::declared::Declared;
-use super::eval::proof_of;
 use super::names::is_number;
 use super::paths::{PathId, Paths, Root};
 use super::run::{Frame, Run, THIS};
 use super::shape::{Block, ClassId, ExprId, ExprKind, FunctionId, Mark, Module, Param, Stmt, StmtKind};
 use super::sink::{CallInfo, Found, way};
 use super::table::{Handler, Place, Table};
-use super::value::{Env, Key, Taint, Value, What, join};
-use super::{Flow, FlowLanguage, Proof, Step, StepRole, Subject};
+use super::value::{ARGUMENTS, Env, Key, Taint, UNKNOWN_SOURCE, Value, What, join};
+use super::{Flow, FlowLanguage, Step, StepRole, Subject};
 use std::collections::{BTreeSet, HashMap};
 
 /// Steps of work for every file, and for each of its expressions.
@@ -208,7 +207,7 @@ impl<'m> Run<'m> {
                     if h.annotation.iter().any(|a| self.paths.is(path, a))
                         && !f.ty.is_some_and(|t| is_number(self.module.word(t)))
                     {
-                        let data = self.origin(self.module.expr(m.name).span, h.label, proof_of(h.kind), h.clean);
+                        let data = self.origin(self.module.expr(m.name).span, h.label, h.kind, h.clean);
                         v = v.with(&data);
                     }
                 }
@@ -263,7 +262,7 @@ impl<'m> Run<'m> {
         let declared = p.ty.and_then(|t| self.type_path(t));
         let harmless = self.kinds_of_param(p, marks);
         if harmless == u32::MAX {
-            let unknown = self.origin(p.span, "parameter", Proof::Unknown, 0);
+            let unknown = self.origin(p.span, "parameter", UNKNOWN_SOURCE, 0);
             return self.number(&unknown);
         }
         let mut v = Value { path: declared, ..Value::default() };
@@ -288,13 +287,13 @@ impl<'m> Run<'m> {
             Some(ty) => v.path = Some(self.paths.root(ty, Root::Known)),
             None => {
                 for h in takers {
-                    let data = self.origin(p.span, h.label, proof_of(h.kind), h.clean);
+                    let data = self.origin(p.span, h.label, h.kind, h.clean);
                     v = v.with(&data);
                 }
             }
         }
         if !is_known {
-            let data = self.origin(p.span, "parameter", Proof::Unknown, 0);
+            let data = self.origin(p.span, "parameter", UNKNOWN_SOURCE, 0);
             v = v.with(&data);
             // A parameter whose type has its own table entries is a service, not data.
             if let Some(name) = p.name
@@ -448,6 +447,7 @@ impl<'m> Run<'m> {
                 steps,
                 proof: f.proof,
                 source_label: origin.map_or("", |o| o.label),
+                is_argument: origin.is_some_and(|o| o.kind == ARGUMENTS),
                 sink_label: f.label,
                 cwe: f.cwe,
                 confidence: f.confidence,

@@ -202,11 +202,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Returns true if a call is dangerous without a setting of that name.
-    pub(super) fn needs_setting(&self, name: &str) -> bool {
-        self.calls.iter().any(|call| call.absent.contains(&name))
-    }
-
     /// Returns the table of a language.
     pub(super) fn of(language: FlowLanguage) -> &'static Self {
         match language {

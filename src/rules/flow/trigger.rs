@@ -60,6 +60,7 @@ pub struct Trigger<'t> {
     has_imports: OnceCell<bool>,
     has_source: OnceCell<bool>,
     has_handler: OnceCell<bool>,
+    settings: OnceCell<Vec<&'static str>>,
     expressions: RefCell<HashMap<&'static str, Option<regex::Regex>>>,
 }
 
@@ -76,6 +77,7 @@ impl<'t> Trigger<'t> {
             has_imports: OnceCell::new(),
             has_source: OnceCell::new(),
             has_handler: OnceCell::new(),
+            settings: OnceCell::new(),
             expressions: RefCell::default(),
         }
     }
@@ -130,7 +132,12 @@ impl<'t> Trigger<'t> {
         let protects = |p: &Pattern| matches!(p.role, Role::Sanitizer(_) | Role::Guard(_) | Role::Call(_));
         has_stand_in(self.language, part)
             || self.candidates(part).any(|(p, _)| protects(p))
-            || words(part).any(|word| self.table.needs_setting(word.text))
+            || words(part).any(|word| self.settings().contains(&word.text))
+    }
+
+    /// Returns the names of the settings without which a call is dangerous.
+    fn settings(&self) -> &[&'static str] {
+        self.settings.get_or_init(|| self.table.calls.iter().flat_map(|call| call.absent.iter().copied()).collect())
     }
 
     /// Returns true if the first argument of a sink is a literal, and the sink gets data only from

@@ -65,6 +65,23 @@ impl Const {
 pub(super) struct Origin {
     pub(super) span: Span,
     pub(super) label: &'static str,
+    /// Index into `format::SOURCES`.
+    pub(super) kind: u8,
+}
+
+/// The kind of the arguments of the program, as its index in `format::SOURCES`.
+pub(super) const ARGUMENTS: u8 = 1;
+/// The kind of a value of unknown origin.
+pub(super) const UNKNOWN_SOURCE: u8 = 7;
+
+/// Returns the strength of the proof that a kind of source gives, by its index in
+/// `format::SOURCES`.
+pub(super) fn proof_of(kind: u8) -> Proof {
+    match kind {
+        0 | 4 | 5 => Proof::Request,
+        UNKNOWN_SOURCE => Proof::Unknown,
+        _ => Proof::Local,
+    }
 }
 
 /// A position that data passed, and the positions before it.

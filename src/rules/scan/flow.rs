@@ -142,20 +142,17 @@ fn word_of(subject: Subject) -> &'static str {
     }
 }
 
-/// Returns the highest severity of a flow from an option of the program's own command line into a command or code, `None`
-/// if it is another flow: the person who runs the program could run the command without it. A program in C can have the
-/// rights of another user, so its commands are excluded.
+/// Returns the highest severity of a flow from the program's own command line into a command or code; `None` for other
+/// flows. A person who runs the program could run the command directly. A program in C can have the rights of another
+/// user, so its commands are excluded.
 fn severity_of_own(f: &Flow, languages: Languages) -> Option<Severity> {
     let is_own = match f.subject {
         Subject::Flow(Kind::Code) => true,
         Subject::Flow(Kind::Command) => !languages.any_of(&["c", "cpp"]),
         _ => false,
     };
-    (is_own && f.proof == Proof::Local && ARGUMENTS.contains(&f.source_label)).then_some(Severity::Minor)
+    (is_own && f.is_argument).then_some(Severity::Minor)
 }
-
-/// The labels of sources that are options of a command line.
-const ARGUMENTS: [&str; 3] = ["command-line argument", "command-line arguments", "argument of the program"];
 
 /// Returns the title of a finding whose data is not from a request. `None`: the title of the rule
 /// applies.
@@ -270,10 +267,7 @@ impl<'a> Scan<'a> {
             _ => format!("from {} to {}", f.source_label, f.sink_label),
         };
         if *anchor == Anchor::File {
-            let more = match is_call {
-                true => "the change removes a setting of the call",
-                false => "the change removes what made the value harmless",
-            };
+            let more = "the change removes a protection";
             detail = if detail.is_empty() { more.to_owned() } else { format!("{detail}; {more}") };
         }
         let path = self.file.path().as_bytes();

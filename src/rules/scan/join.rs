@@ -3,7 +3,7 @@
 use super::flow::Judged;
 use crate::finding::{Confidence, Finding, LineSpan, Severity};
 use crate::rules::RuleSet;
-use crate::rules::catalog::{self, Matcher};
+use crate::rules::catalog::Matcher;
 use crate::rules::flow;
 use crate::rules::report::UNKNOWN;
 use std::borrow::Borrow;
@@ -94,7 +94,7 @@ fn trust_flows_of_lines(rules: &RuleSet, judged: &Judged, found: Vec<&mut Findin
     let (flows, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for f in others {
         let Some(index) = rules.index_of(f.rule_id()) else { continue };
-        let names_request = names_request(index, f) && is_judged(judged, f);
+        let names_request = names_request(rules, index, f) && is_judged(judged, f);
         if !names_request && !rules.rule(index).judges_origin {
             continue;
         }
@@ -108,8 +108,8 @@ fn trust_flows_of_lines(rules: &RuleSet, judged: &Judged, found: Vec<&mut Findin
 }
 
 /// Returns true if a rule of the catalogue finds data of a request by its name in the line. Team rules decide by themselves.
-fn names_request(index: u16, f: &Finding) -> bool {
-    usize::from(index) < catalog::RULES.len() && f.rule_id().ends_with(OF_REQUEST)
+fn names_request(rules: &RuleSet, index: u16, f: &Finding) -> bool {
+    rules.is_of_catalogue(index) && f.rule_id().ends_with(OF_REQUEST)
 }
 
 /// Returns true if the absence of a flow proves that the data of a request in the lines of a finding is harmless.

@@ -1,7 +1,7 @@
 //! Findings on lines whose layout changed and nothing else: formatting a file adds no flaw to it.
 
 use super::{Pass, reading};
-use crate::diff::{Body, Edit, FileChange, Hunk, Lines, TextChange};
+use crate::diff::{Body, Edit, FileChange, Hunk, LineNo, Lines, Text, TextChange};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, LineSpan, Severity};
 use crate::rules::catalog::{Matcher, Rule};
@@ -13,8 +13,8 @@ const INSTRUCTIONS: &str = "prompt-injection";
 
 /// Drops each finding of `out`, from the index `from` on, on lines that differ from the removed ones only in layout,
 /// if the rule has as many findings in the removed lines, each at least as severe. A finding that can block by default
-/// is kept: layout is compared without regard to comments and interpolation, and a value can have another origin than
-/// before. So are findings of data flow, of secrets and of hidden characters.
+/// is kept: the comparison ignores comments and interpolation, and a value can have another origin than before. Findings
+/// of teams, of data flow, of secrets and of hidden characters are kept too.
 pub(super) fn drop_laid_out(rules: &RuleSet, file: &FileChange, floor: &Floor, out: &mut Vec<Finding>, from: usize) {
     let Some(text) = file.text().filter(|text| text.old.whole().is_some() && text.new.whole().is_some()) else {
         return;
@@ -23,30 +23,51 @@ pub(super) fn drop_laid_out(rules: &RuleSet, file: &FileChange, floor: &Floor, o
         return;
     }
     let parts = laid_out(text);
-    let within = |finding: &Finding, lines: &Lines| finding.lines().is_some_and(|of| contains(lines, &of));
-    if !out[from..].iter().any(|finding| parts.iter().any(|part| within(finding, &part.new))) {
+    if !out[from..].iter().any(|finding| parts.iter().any(|part| is_within(finding, &part.new))) {
         return;
     }
     let before = before(rules, file, text, floor);
     let new = out.split_off(from);
-    let is_known = |finding: &Finding, part: &Edit| {
-        let is_same = |other: &&Finding| other.rule_id() == finding.rule_id();
-        let old: Vec<_> = before.iter().filter(is_same).filter(|old| within(old, &part.old)).collect();
-        let count = new.iter().filter(is_same).filter(|new| within(new, &part.new)).count();
-        old.len() >= count && old.iter().all(|old| old.severity() >= finding.severity())
-    };
     let is_old = |finding: &Finding| {
-        let mut parts = parts.iter().filter(|part| within(finding, &part.new));
-        is_minor_of_code(rules, finding) && parts.any(|part| is_known(finding, part))
+        let mut parts = parts.iter().filter(|part| is_within(finding, &part.new));
+        is_minor_of_code(rules, finding) && parts.any(|part| is_known(text, part, finding, &new, &before))
     };
     let kept: Vec<_> = new.iter().filter(|finding| !is_old(finding)).cloned().collect();
     out.extend(kept);
 }
 
+/// Returns true if the rule of a finding of `new` has as many findings of `before` in the removed lines of a part, each at
+/// least as severe, and one on the same code.
+fn is_known(text: &TextChange, part: &Edit, finding: &Finding, new: &[Finding], before: &[Finding]) -> bool {
+    let is_same = |other: &&Finding| other.rule_id() == finding.rule_id();
+    let old: Vec<_> = before.iter().filter(is_same).filter(|old| is_within(old, &part.old)).collect();
+    let count = new.iter().filter(is_same).filter(|new| is_within(new, &part.new)).count();
+    let of = code_of(&text.new, finding);
+    let is_on_same_code = |old: &&&Finding| {
+        let old = code_of(&text.old, old);
+        memchr::memmem::find(&old, &of).is_some() || memchr::memmem::find(&of, &old).is_some()
+    };
+    old.len() >= count
+        && old.iter().all(|old| old.severity() >= finding.severity())
+        && old.iter().any(|old| is_on_same_code(&old))
+}
+
+/// Returns the code on the lines of a finding, without layout.
+fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
+    let numbers = finding.lines().map(|lines| lines.first.get()..=lines.last.get());
+    let lines = numbers.into_iter().flatten().filter_map(|number| text.line(LineNo::new(number)?));
+    lines.flat_map(code).collect()
+}
+
+fn is_within(finding: &Finding, lines: &Lines) -> bool {
+    finding.lines().is_some_and(|of| contains(lines, &of))
+}
+
 /// Returns true if a finding is below the severities that block by default, and about code in which layout has no
 /// meaning for the rule.
 fn is_minor_of_code(rules: &RuleSet, finding: &Finding) -> bool {
-    let rule = rules.index_of(finding.rule_id()).map(|index| rules.rule(index));
+    let rule = rules.index_of(finding.rule_id()).filter(|index| rules.is_of_catalogue(*index));
+    let rule = rule.map(|index| rules.rule(index));
     let is_code = |rule: &Rule| {
         matches!(rule.matcher, Matcher::Pattern | Matcher::Structural) && !rule.secret && rule.id != INSTRUCTIONS
     };
@@ -112,6 +133,9 @@ mod tests {
         assert_eq!(of_assert(found("a.py", old, wrapped)), 0, "wrapped");
         let twice = wrapped.replace("    return", "    assert (c, 'd')\n    return");
         assert!(of_assert(found("a.py", old, &twice)) > 0, "one more");
+        let old = "def f():\n    #\n    assert (a, 'b') #\n    # assert (c, 'd')\n";
+        let new = "def f():\n    # assert (a, 'b') #\n    #\n    assert (c, 'd')\n";
+        assert_eq!(of_assert(found("a.py", old, new)), 1, "a line break that opens a comment");
     }
 
     #[test]

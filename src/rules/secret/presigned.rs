@@ -22,14 +22,18 @@ pub(super) fn is_key_id(c: &Candidate<'_>) -> bool {
 fn has_scope(text: &[u8]) -> bool {
     let is_date = |word: &[u8]| word.len() == 8 && word.iter().all(u8::is_ascii_digit);
     let is_name = |word: &[u8]| (1..=32).contains(&word.len());
-    let scope = || {
-        let (date, rest) = word(text)?;
-        let (region, rest) = word(rest)?;
-        let (service, rest) = word(rest)?;
-        let (last, _) = word(rest)?;
-        Some(is_date(date) && is_name(region) && is_name(service) && last == b"aws4_request")
-    };
-    scope() == Some(true)
+    scope(text).is_some_and(|[date, region, service, end]| {
+        is_date(date) && is_name(region) && is_name(service) && end == b"aws4_request"
+    })
+}
+
+/// Returns the four words at the start of a text, each after a slash.
+fn scope(text: &[u8]) -> Option<[&[u8]; 4]> {
+    let (date, rest) = word(text)?;
+    let (region, rest) = word(rest)?;
+    let (service, rest) = word(rest)?;
+    let (end, _) = word(rest)?;
+    Some([date, region, service, end])
 }
 
 /// Reads a slash, which can be percent-encoded, and the word after it.

@@ -48,11 +48,6 @@ fn dsp_01_in_gate_mode_a_decision_does_not_cover_another_copy_of_its_lines() {
     }
 }
 
-/// Returns code whose last line is indented deeper, with a comment below it: more than its layout changes.
-fn touched(code: &str) -> String {
-    format!("{}    # changed\n", code.replace("    return", "        return"))
-}
-
 #[test]
 fn dsp_01_a_decision_on_one_of_two_equal_lines_does_not_pass_to_the_other_one() {
     let repo = Repo::new();
@@ -72,9 +67,9 @@ fn dsp_01_a_decision_on_one_of_two_equal_lines_does_not_pass_to_the_other_one() 
     assert_eq!(statuses(&repo.review_json(&["staged"], 1)).iter().filter(|s| s.ends_with("pending")).count(), 3);
     // A change of only the second copy has one finding, the first of its kind in that change.
     repo.stage("web/run.py", &both).commit("both");
-    repo.stage("web/run.py", format!("{CODE}{}", touched(&other)));
+    repo.stage("web/run.py", format!("{CODE}{}", other.replace("    return", "        return")));
     assert_eq!(statuses(&repo.review_json(&["staged"], 1)), ["web/run.py:4 pending"]);
-    repo.stage("web/run.py", format!("{}{other}", touched(CODE)));
+    repo.stage("web/run.py", format!("{}{other}", CODE.replace("    return", "        return")));
     assert_eq!(statuses(&repo.review_json(&["staged"], 0)), ["web/run.py:2 rejected"]);
 }
 
@@ -93,8 +88,7 @@ fn dsp_01_decisions_on_all_equal_lines_hold_for_each_of_them_and_for_fewer() {
         repo.git(&["checkout", "-q", "-B", "topic", "main"]);
         let text = code(left);
         let (first, last) = text.rsplit_once("    return").unwrap();
-        let last = touched(&format!("    return{last}"));
-        repo.stage("web/run.py", format!("{first}{last}")).commit("change the last one");
+        repo.stage("web/run.py", format!("{first}        return{last}")).commit("change the last one");
         let report = gate(&repo, "main");
         assert_eq!((&report["verdict"], &report["summary"]["dispositioned"]), (&json!("pass"), &json!(dispositioned)));
     }

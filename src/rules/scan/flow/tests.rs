@@ -130,7 +130,7 @@ fn a_removed_setting_of_an_unchanged_call_is_reported() {
     ] {
         let found = scan_at(path, Some(text), &text.replace(line, ""));
         assert_eq!(places(&found), [("cookie-insecure-call".to_owned(), None)], "{line}");
-        assert!(found[0].message().contains("removes a setting"), "{}", found[0].message());
+        assert!(found[0].message().contains("removes a protection"), "{}", found[0].message());
     }
     let other = go.replace("\t\tName: \"id\",\n", "");
     assert_eq!(places(&scan_at("a.go", Some(go), &other)), [], "another setting");

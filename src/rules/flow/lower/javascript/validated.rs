@@ -222,7 +222,7 @@ fn members(node: Node<'_>) -> Vec<Node<'_>> {
 }
 
 /// Returns true if the handler reads the errors that chains mark, or a middleware can do so: one of another file is known
-/// by its name. `arguments`: those of the route.
+/// by its name. `arguments`: the arguments of the route.
 fn rejects(l: &Lower<'_>, arguments: &[Node<'_>]) -> bool {
     arguments.iter().any(|n| match n.kind() {
         "identifier" | "member_expression" => l.text(*n).to_ascii_lowercase().contains("valid"),
