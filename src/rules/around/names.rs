@@ -106,16 +106,27 @@ pub(super) fn calls_async_function(around: &Around<'_>) -> bool {
     })
 }
 
-/// Returns true if a declaration with one of the classes stands above.
-fn is_declared(around: &Around<'_>, classes: &[&str], name: &[u8]) -> bool {
-    let before = tail(around.before, FAR);
-    let has_it = |declaration: &[u8]| has_word(before, declaration) || has_word(around.line, declaration);
-    !name.is_empty() && classes.iter().any(|class| has_it(&[class.as_bytes(), b" ", name].concat()))
+/// Returns the text before and after each mention of a name above the line and on it.
+fn mentions<'a>(around: &Around<'a>, name: &[u8]) -> Vec<(&'a [u8], &'a [u8])> {
+    let is_whole = |(before, after): &(&[u8], &[u8])| {
+        before.last().is_none_or(|b| !is_word(*b)) && after.first().is_none_or(|b| !is_word(*b))
+    };
+    let texts = [tail(around.before, FAR), around.line].into_iter().filter(|_| !name.is_empty());
+    let all = texts.flat_map(|text| {
+        memchr::memmem::find_iter(text, name).map(move |at| (&text[..at], &text[at + name.len()..])).collect::<Vec<_>>()
+    });
+    all.filter(is_whole).collect()
+}
+
+/// Returns true if the name is declared with one of the classes: `Long a`.
+fn is_declared(around: &Around<'_>, classes: &[&[u8]], name: &[u8]) -> bool {
+    let class = |before| last_word(<[u8]>::trim_ascii_end(before));
+    mentions(around, name).into_iter().any(|(before, _)| before.ends_with(b" ") && classes.contains(&class(before)))
 }
 
 /// Returns true if both sides of a comparison are declared with a class of values.
 pub(super) fn objects_are_compared(around: &Around<'_>) -> bool {
-    const CLASSES: [&str; 6] = ["String", "Integer", "Long", "Short", "Double", "Float"];
+    const CLASSES: [&[u8]; 6] = [b"String", b"Integer", b"Long", b"Short", b"Double", b"Float"];
     let line = around.line;
     let signs = memchr::memmem::find_iter(line, b" == ").chain(memchr::memmem::find_iter(line, b" != "));
     signs.take(8).any(|at| {
@@ -131,35 +142,35 @@ fn receivers(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Returns true if a receiver of the line is declared as an array.
 pub(super) fn receiver_is_array(around: &Around<'_>) -> bool {
-    let before = [tail(around.before, FAR), around.line].concat();
-    receivers(around.line).any(|name| {
-        has_word(&before, &[b"[] ", name].concat())
-            || has_word(&before, &[b"... ", name].concat())
-            || has(&before, &[name, b"[]"].concat())
-    })
+    receivers(around.line).any(|name| mentions(around, name).into_iter().any(declares_array))
+}
+
+/// Returns true for the text before and after a name that is declared as an array: `int[] a`, `int... a`, `int a[]`.
+fn declares_array((before, after): (&[u8], &[u8])) -> bool {
+    before.ends_with(b"[] ") || before.ends_with(b"... ") || after.starts_with(b"[]")
 }
 
 /// Returns true if a receiver of the line is declared with a class whose values do not change.
 pub(super) fn receiver_is_immutable(around: &Around<'_>) -> bool {
-    const CLASSES: [&str; 10] = [
-        "BigDecimal",
-        "BigInteger",
-        "LocalDate",
-        "LocalDateTime",
-        "LocalTime",
-        "ZonedDateTime",
-        "OffsetDateTime",
-        "Instant",
-        "Duration",
-        "Period",
+    const CLASSES: [&[u8]; 10] = [
+        b"BigDecimal",
+        b"BigInteger",
+        b"LocalDate",
+        b"LocalDateTime",
+        b"LocalTime",
+        b"ZonedDateTime",
+        b"OffsetDateTime",
+        b"Instant",
+        b"Duration",
+        b"Period",
     ];
     receivers(around.line).any(|name| is_declared(around, &CLASSES, name))
 }
 
 /// Returns true if a receiver of the line is the state of a component.
 pub(super) fn receiver_is_state(around: &Around<'_>) -> bool {
-    let before = tail(around.before, FAR);
-    receivers(around.line).any(|name| has(before, &[b"[", name, b","].concat()))
+    let declares_state = |(before, after): (&[u8], &[u8])| before.ends_with(b"[") && after.starts_with(b",");
+    receivers(around.line).any(|name| mentions(around, name).into_iter().any(declares_state))
 }
 
 /// Returns true if a loop around the line goes over a container that the line names.
@@ -177,7 +188,8 @@ pub(super) fn receiver_is_in_loop(around: &Around<'_>) -> bool {
 pub(super) fn returns_local_array(around: &Around<'_>) -> bool {
     let Some(at) = memchr::memmem::find(around.line, b"return ") else { return false };
     let value = around.line[at + 7..].trim_ascii_start();
-    value.starts_with(b"&") || has(tail(around.before, FAR), &[b" ", first_word(value), b"["].concat())
+    let declares = |(before, after): (&[u8], &[u8])| before.ends_with(b" ") && after.starts_with(b"[");
+    value.starts_with(b"&") || mentions(around, first_word(value)).into_iter().any(declares)
 }
 
 /// Returns true if the variable of a `using` declaration is returned.

@@ -24,7 +24,7 @@ use std::ops::{Range, RangeInclusive};
 
 /// Texts around a literal that are checked for a file, at most. A check can search 32 kB for each of a dozen names; after so
 /// many checks, parsing the file costs less, and the checks pass.
-const MOST_TEXTS: u32 = 2_000;
+const MOST_TEXTS: u32 = 500;
 /// Unchanged bytes before and after added lines that are searched for the literals of the catalogue: the first line of a call
 /// or of a function is often unchanged where a later line completes a match.
 const NEAR: usize = 4 << 10;
