@@ -397,10 +397,10 @@ fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sigh
             let counts = match around.place(name[0].0) {
                 Place::Comment => false,
                 Place::String => {
-                    let is_text = !is_among_its_script(chars, start..end) && !is_among_data(chars, start..end);
-                    purpose != Purpose::Messages && is_text
+                    let is_text = is_among_its_script(chars, start..end, ends_text) || is_among_data(chars, start..end);
+                    purpose != Purpose::Messages && !is_text
                 }
-                _ => purpose != Purpose::Data || !is_among_its_script(chars, start..end),
+                _ => purpose != Purpose::Data || !is_among_its_script(chars, start..end, |_| false),
             };
             if counts {
                 let what: Vec<String> =
@@ -429,27 +429,37 @@ fn escape_length(chars: &[(usize, char)], start: usize) -> usize {
     }
 }
 
-/// Returns true if a word is near words of the same scripts with letters that do not resemble Latin
+/// Characters beside a word that show in which text it stands, at most.
+const NEAR: usize = 40;
+
+/// Returns the characters before and after a word, up to the nearest ones that end the text around it.
+fn beside(chars: &[(usize, char)], word: Range<usize>, ends: fn(char) -> bool) -> impl Iterator<Item = char> {
+    let before = chars[..word.start].iter().rev().map(|(_, c)| *c).take(NEAR).take_while(move |c| !ends(*c));
+    let after = chars[word.end..].iter().map(|(_, c)| *c).take(NEAR).take_while(move |c| !ends(*c));
+    before.chain(after)
+}
+
+/// Returns true for a quote: what stands outside of a string does not make a name in it harmless.
+fn ends_text(c: char) -> bool {
+    matches!(c, '"' | '\'' | '`')
+}
+
+/// Returns true if a word is near words of the same script with letters that do not resemble Latin
 /// ones.
-fn is_among_its_script(chars: &[(usize, char)], word: Range<usize>) -> bool {
-    const NEAR: usize = 40;
-    let foreign = |c: char| matches!(c, '\u{370}'..='\u{58f}') && c.is_alphabetic() && !looks_latin(c);
-    let before = &chars[word.start.saturating_sub(NEAR)..word.start];
-    let after = &chars[word.end..(word.end + NEAR).min(chars.len())];
-    before.iter().chain(after).any(|(_, c)| foreign(*c))
+fn is_among_its_script(chars: &[(usize, char)], word: Range<usize>, ends: fn(char) -> bool) -> bool {
+    let is_own = |c: char| matches!(c, '\u{370}'..='\u{58f}') && c.is_alphabetic();
+    let scripts: Vec<Script> =
+        chars[word.clone()].iter().filter(|(_, c)| is_own(*c)).map(|(_, c)| c.script()).collect();
+    beside(chars, word, ends).any(|c| is_own(c) && !looks_latin(c) && scripts.contains(&c.script()))
 }
 
 /// Returns true if a word is among characters of so many scripts that they are data, such as a table that a tool packed into a
-/// string. Blanks, quotes and slashes end the text around the word: what stands in another part of the line does not make a name
-/// harmless.
+/// string. Blanks and slashes end the text around the word too.
 fn is_among_data(chars: &[(usize, char)], word: Range<usize>) -> bool {
-    const NEAR: usize = 40;
     const SCRIPTS: usize = 3;
     let is_of_words = |s: &Script| !matches!(s, Script::Latin | Script::Common | Script::Inherited | Script::Unknown);
-    let goes_on = |(_, c): &&(usize, char)| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`' | '/');
-    let before = chars[..word.start].iter().rev().take(NEAR).take_while(goes_on);
-    let after = chars[word.end..].iter().take(NEAR).take_while(goes_on);
-    let scripts: Vec<Script> = before.chain(after).map(|(_, c)| c.script()).filter(is_of_words).collect();
+    let ends = |c: char| ends_text(c) || c.is_whitespace() || c == '/';
+    let scripts: Vec<Script> = beside(chars, word, ends).map(|c| c.script()).filter(is_of_words).collect();
     let is_first = |(i, s): &(usize, &Script)| !scripts[..*i].contains(s);
     scripts.iter().enumerate().filter(is_first).count() >= SCRIPTS
 }

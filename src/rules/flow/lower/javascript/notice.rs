@@ -1,6 +1,7 @@
 //! Constructs that are findings without data. Each becomes a call whose name is not an identifier, such as
 //! `slow regex`, so that an entry of the table can match it.
 
+use super::super::super::is_request_mark;
 use super::super::{Lower, field};
 use super::ExprId;
 use tree_sitter::Node;
@@ -109,8 +110,9 @@ pub(super) fn secret(l: &mut Lower<'_>, node: Node<'_>, name: &str, value: Node<
     if !text.contains("Math.random()") || text.len() > 400 || text.contains("=>") || text.contains("function") {
         return None;
     }
-    let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
-    let is_secret = name.ends_with("otp") || SECRETS.iter().any(|w| name.contains(w));
+    let plain: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
+    let is_named = plain.ends_with("otp") || SECRETS.iter().any(|w| plain.contains(w));
+    let is_secret = is_named && !is_request_mark(name.as_bytes(), l.text);
     is_secret.then(|| l.call(node, "random secret", Vec::new()))
 }
 
