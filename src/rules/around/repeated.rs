@@ -76,7 +76,9 @@ pub(super) fn definition(around: &Around<'_>) -> bool {
     let is_same =
         |text: &[u8], at: usize| matches!(text.get(at + needle.len()), None | Some(b'(' | b'\n' | b'\r' | b' '));
     let has = |text: &[u8]| memchr::memmem::find_iter(text, &needle).any(|at| is_same(text, at));
-    has(same_block(head(around.after, FAR), line)) || has(same_block_above(tail(around.before, FAR), line))
+    let (after, before) = (head(around.after, FAR), tail(around.before, FAR));
+    // The block is read only if the definition stands somewhere.
+    has(after) && has(same_block(after, line)) || has(before) && has(same_block_above(before, line))
 }
 
 /// Returns the values of a label such as `case 'a', 'b':`.

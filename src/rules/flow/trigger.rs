@@ -308,8 +308,15 @@ impl<'t> Trigger<'t> {
         call.when.iter().all(|condition| {
             let needed = condition.text.and_then(needed_word);
             let is_first = is_direct && condition.arg == Some(Place::Arg(0)) && condition.element.is_none();
-            needed.is_none_or(|name| self.words().contains(name)) && (!is_first || self.may_hold_first(condition, word))
+            needed.is_none_or(|name| self.words().contains(name))
+                && option_of(condition).is_none_or(|name| self.may_have_option(name))
+                && (!is_first || self.may_hold_first(condition, word))
         })
+    }
+
+    /// Returns true if the file can name an option. `name`: keys of nested options, separated by dots.
+    fn may_have_option(&self, name: &str) -> bool {
+        name.split('.').all(|key| !key.bytes().all(is_word) || self.words().contains(key))
     }
 
     /// Returns false if a condition on the first argument of a call does not hold.
@@ -511,6 +518,16 @@ fn closing(text: &[u8]) -> Option<&[u8]> {
 /// Returns true if the last word of one of the paths is in a set of words.
 fn has_any(words: &Words<'_>, paths: &[&'static str]) -> bool {
     paths.iter().any(|path| words.contains(last_of(path)))
+}
+
+/// Returns the option that a call must have for a condition to hold.
+fn option_of(condition: &Condition) -> Option<&'static str> {
+    let asks = condition.values.is_some() || condition.pattern.is_some() || condition.text.is_some();
+    let asks = asks || condition.constant.is_some() || condition.requested.is_some() || !condition.types.is_empty();
+    match condition.arg {
+        Some(Place::Keyword(name)) if asks || condition.present == Some(true) => Some(name),
+        _ => condition.has,
+    }
 }
 
 /// Returns a word that the text of an argument must contain to match a regular expression:
