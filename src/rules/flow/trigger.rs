@@ -608,9 +608,21 @@ mod tests {
     }
 
     #[test]
+    fn a_call_counts_if_the_file_names_the_option_that_makes_it_dangerous() {
+        let update = "app.config.update(DEBUG=x)";
+        assert!(!may_match(FlowLanguage::Python, "", update));
+        assert!(may_match(FlowLanguage::Python, "", "app.config.update(SESSION_COOKIE_SECURE=False)"));
+        assert!(may_match(
+            FlowLanguage::Python,
+            "options = {'SESSION_COOKIE_SECURE': False}",
+            "a.config.update(**options)"
+        ));
+    }
+
+    #[test]
     fn the_member_of_a_value_is_not_a_function_without_a_receiver() {
         let express = "const session = require('express-session');";
-        assert!(may_match(FlowLanguage::JavaScript, express, "app.use(session({ resave: false }))"));
+        assert!(may_match(FlowLanguage::JavaScript, express, "app.use(session({ secret: 'a' }))"));
         assert!(!may_match(FlowLanguage::JavaScript, "import { store } from './store';", "store.session({})"));
     }
 
