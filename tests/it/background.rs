@@ -3,7 +3,7 @@
 mod hooks;
 
 use crate::loopback::{Reply, Request, Says, Server};
-use crate::support::{Repo, binary};
+use crate::support::{Repo, binary, eventually};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,24 +11,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time limit of every wait, after which a test fails.
 const PATIENCE: Duration = Duration::from_secs(90);
-const PAUSE: Duration = Duration::from_millis(20);
-
-/// Polls until there is a value.
-#[track_caller]
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(value) = look() {
-            return value;
-        }
-        assert!(Instant::now() < until, "this did not happen: {what}");
-        std::thread::sleep(PAUSE);
-    }
-}
 
 /// Delays answers until it is opened.
 #[derive(Clone, Default)]

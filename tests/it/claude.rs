@@ -4,7 +4,7 @@
 mod answers;
 mod through;
 
-use crate::support::{Repo, line_with_key};
+use crate::support::{Repo, line_with_key, until};
 use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Manifest, Nonce, Prompt, Repair, Schema, Spent, Subject};
 use claude_reviewer::ai::backend::{Backend, Pool};
 use claude_reviewer::ai::quota::Quota;
@@ -562,15 +562,17 @@ fn cli_10_a_program_of_the_repository_is_not_run() {
 
 #[test]
 fn a_stopped_run_ends_within_two_seconds() {
-    let fake = Fake::new("trap '' TERM INT\nwhile :; do sleep 1; done");
-    let (stop, start) = (fake.stop.clone(), Instant::now());
+    let fake = Fake::new("trap '' TERM INT\n: >\"$here/runs\"\nwhile :; do sleep 1; done");
+    let (stop, runs) = (fake.stop.clone(), fake.dir.path().join("runs"));
     let waiter = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(500));
+        until("the program runs", || runs.exists());
+        let now = Instant::now();
         stop.now(Signal::Interrupt);
+        now
     });
     fake.fails(Cause::Stopped, "");
-    waiter.join().unwrap();
-    assert!(start.elapsed() < Duration::from_millis(2500), "{:?}", start.elapsed());
+    let stopped = waiter.join().unwrap();
+    assert!(stopped.elapsed() < Duration::from_secs(2), "{:?}", stopped.elapsed());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::fences;
 use crate::loopback::{Reply, Request, Server, Step, finding};
 use crate::mcp::client::Client;
-use crate::support::{Repo, line_with_key};
+use crate::support::{Repo, line_with_key, until};
 use claude_reviewer::env::Env;
 use claude_reviewer::judge::{JudgeAsk, judge};
 use claude_reviewer::progress::Silent;
@@ -12,7 +12,7 @@ use claude_reviewer::stop::{Signal, Stop};
 use claude_reviewer::wire::judge::{ErrorKind, JudgeVerdict, Judgement, Outcome};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub const CODE: &str =
     "/// Sorts the names.\npub fn sorted(mut names: Vec<String>) -> Vec<String> {\n    names.sort();\n    names\n}\n";
@@ -316,10 +316,7 @@ fn mcp_11_a_cancelled_judgement_has_no_verdict() {
     // Only after the model was asked.
     let answer = std::thread::scope(|s| {
         s.spawn(|| {
-            let until = Instant::now() + Duration::from_secs(50);
-            while server.requests().is_empty() && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            until("the model is asked", || !server.requests().is_empty());
             later.now(Signal::Interrupt);
         });
         with_world(&repo, &stop, |world| judge(&ask(&repo), world).unwrap())
@@ -631,16 +628,9 @@ fn mcp_11_a_judgement_that_the_client_cancels_is_recorded_as_that() {
     let mut client = Client::ready(&repo, &[]);
     let arguments = json!({ "contract_path": "_handoff/TASK_CONTRACT.json" });
     let id = client.ask("tools/call", json!({ "name": "claude_judge_review", "arguments": arguments }));
-    let until = std::time::Instant::now() + Duration::from_secs(60);
-    let wait = |what: &dyn Fn() -> bool| {
-        while !what() {
-            assert!(std::time::Instant::now() < until, "it took too long");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    };
-    wait(&|| !server.questions().is_empty());
+    until("the model is asked", || !server.questions().is_empty());
     client.notify("notifications/cancelled", json!({ "requestId": id }));
-    wait(&|| report(&repo)["outcome"] == "cancelled");
+    until("the judgement is cancelled", || report(&repo)["outcome"] == "cancelled");
     assert_eq!(report(&repo)["verdict"], Value::Null);
     assert_eq!(client.close().code, Some(0));
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A real repository in a temporary folder.
@@ -127,6 +128,28 @@ impl Run {
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("no JSON: {e}\n{}\n{}", self.stdout, self.stderr))
     }
+}
+
+/// Time limit of every wait, after which a test fails. A wait that ends does not take longer on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Polls until there is a value.
+#[track_caller]
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(value) = look() {
+            return value;
+        }
+        assert!(Instant::now() < end, "this did not happen: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Polls until a condition is true.
+#[track_caller]
+pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+    eventually(what, || is_true().then_some(()));
 }
 
 /// Returns the files below a folder; it follows links to folders.

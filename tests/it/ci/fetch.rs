@@ -1,6 +1,6 @@
 //! Tests of fetching from real remotes: over files, and over ssh that a script simulates.
 
-use crate::support::Repo;
+use crate::support::{Repo, until};
 use claude_reviewer::env::Env;
 use claude_reviewer::error::Result;
 use claude_reviewer::git::{self, Fetched};
@@ -303,13 +303,14 @@ fn a_stopped_fetch_ends_at_once_and_leaves_nothing() {
     let mut clone = Clone::of(&remote, &[]);
     let bin = clone.dir.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    script(&bin.join("ssh"), "#!/bin/sh\nsleep 600\n");
+    let connects = clone.dir.path().join("connects");
+    script(&bin.join("ssh"), &format!("#!/bin/sh\n: >'{}'\nsleep 600\n", connects.display()));
     clone.set("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
     let before = clone.state();
     let stop = Stop::default();
     let teller = stop.clone();
     let teller = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
+        until("the transport is started", || connects.exists());
         teller.now(Signal::Interrupt);
     });
     let start = Instant::now();

@@ -1,7 +1,7 @@
 //! Tests of the same program behind the real binary: what a user, a hook and a CI job get.
 
 use super::{AROUND, Fake, lives};
-use crate::support::{Repo, Reviewer, line_with_key};
+use crate::support::{Repo, Reviewer, eventually, line_with_key, until};
 use serde_json::{Value, json};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, Stdio};
@@ -85,11 +85,7 @@ impl Setup {
 
     /// Waits until the program is running.
     fn wait_for_the_program(&self) {
-        let start = Instant::now();
-        while self.fake.wrote("pids").is_empty() {
-            assert!(start.elapsed() < Duration::from_secs(30), "the program was not started");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until("the program is started", || !self.fake.wrote("pids").is_empty());
     }
 
     /// Creates the environment of a `git commit` that runs the hooks.
@@ -315,13 +311,8 @@ fn end(child: &mut Child, signal: rustix::process::Signal) -> (std::process::Exi
     let start = Instant::now();
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process_group(pid, signal).unwrap();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return (status, start.elapsed());
-        }
-        assert!(start.elapsed() < Duration::from_secs(20), "it does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let status = eventually("the program ends", || child.try_wait().unwrap());
+    (status, start.elapsed())
 }
 
 const STUBBORN: &str = "trap '' INT TERM\n(trap '' INT TERM; while :; do sleep 1; done) &\nwhile :; do sleep 1; done";

@@ -3,7 +3,7 @@
 
 use super::World;
 use crate::loopback::{Reply, Server, finding};
-use crate::support::{line_with_another_key, line_with_key};
+use crate::support::{line_with_another_key, line_with_key, until};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -231,11 +231,9 @@ fn a_signal_ends_what_is_being_posted() {
         w.hub.with(|s| s.instead.push(("POST", "/issues/12/comments", 1, slow)));
         let mut command = w.post(&["--require-post"]).command();
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let begun = Instant::now();
-        while !w.hub.server.requests().iter().any(|r| r.method == "POST" && r.path.ends_with("/issues/12/comments")) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "nothing is posted");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until("a comment is posted", || {
+            w.hub.server.requests().iter().any(|r| r.method == "POST" && r.path.ends_with("/issues/12/comments"))
+        });
         let told = Instant::now();
         for _ in 0..=usize::from(is_twice) {
             let kill = Command::new("kill").args([&format!("-{name}"), "--", &child.id().to_string()]).status();

@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use crate::loopback::{Reply, Request, Server, Step, finding};
-use crate::support::Repo;
+use crate::support::{Repo, eventually, until};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -28,16 +28,6 @@ fn client(repo: &Repo) -> Client {
     let mut client = Client::start_in(repo, &repo.path(), &[], &[("OPENAI_API_KEY", &key)]);
     client.shake_hands(json!({}));
     client
-}
-
-/// Waits until a condition is true.
-#[track_caller]
-fn until(what: &str, so: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !so() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -218,13 +208,7 @@ fn mcp_12_a_reader_that_is_gone_ends_the_server() {
         // The server may have ended already.
         let _ = writeln!(stdin, "{ping}");
     }
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        assert!(began.elapsed() < Duration::from_secs(20), "it does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    };
+    let status = eventually("the server ends", || child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
@@ -251,13 +235,7 @@ fn mcp_12_a_client_that_reads_nothing_can_go_away() {
     }
     let began = Instant::now();
     drop(stdin);
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        assert!(began.elapsed() < Duration::from_secs(20), "it does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    };
+    let status = eventually("the server ends", || child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }

@@ -2,6 +2,7 @@
 
 use super::{Question, block_on, canary, each_kind, question};
 use crate::loopback::{Reply, Server, Step, chunk, closed_port, event, events, head};
+use crate::support::until;
 use claude_reviewer::ai::ask::{Cause, Failure};
 use claude_reviewer::policy::BackendKind::{self, Anthropic, Google, OpenAi};
 use claude_reviewer::stop::Signal;
@@ -381,16 +382,19 @@ fn a_run_that_is_stopped_does_not_wait() {
     let hangs = Reply::default().then(Step::Wait(Duration::from_secs(60)));
     let limited = Reply::error_with(429, ("retry-after", "15"), "rate_limit_error", "slow down");
     for reply in [hangs, limited] {
-        let (_server, question) = scripted(OpenAi, vec![reply]);
+        let (server, question) = scripted(OpenAi, vec![reply]);
         let stop = question.stop.clone();
-        let ctrl_c = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(300));
-            stop.now(Signal::Interrupt);
+        let stopped = std::thread::scope(|s| {
+            let ctrl_c = s.spawn(|| {
+                until("the model is asked", || !server.requests().is_empty());
+                let now = Instant::now();
+                stop.now(Signal::Interrupt);
+                now
+            });
+            question.fails(Cause::Stopped);
+            ctrl_c.join().unwrap()
         });
-        let started = Instant::now();
-        question.fails(Cause::Stopped);
-        assert!(started.elapsed() < Duration::from_secs(2));
-        ctrl_c.join().unwrap();
+        assert!(stopped.elapsed() < Duration::from_secs(2));
     }
 }
 

@@ -1,6 +1,7 @@
 //! STO-01, STO-10, STO-15: processes that are killed at any moment.
 
 use super::kit::{Yard, append, append_after, child, closing, create, day, full_session, id, place, whole};
+use crate::support::until;
 use claude_reviewer::error::Kind;
 use claude_reviewer::history::{Act, Faults, Options, Store};
 use claude_reviewer::wire::stored::Status;
@@ -8,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const KILL: i32 = 9;
 /// Exit code of a child whose round conflicts with another one.
@@ -162,11 +163,7 @@ fn sto_10_a_lock_whose_holder_died_is_taken_and_a_living_holder_is_named() {
     let yard = Yard::new();
     drop(yard.store());
     let mut holder = child("hold", yard.top(), &[]);
-    let started = Instant::now();
-    while !yard.top().join("held").exists() {
-        assert!(started.elapsed() < Duration::from_secs(30), "the lock was never held");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the lock is held", || yard.top().join("held").exists());
     let impatient = Options { patience: Duration::from_millis(100), ..Options::default() };
     let error = create(&yard.store_with(&impatient), day(20), 0).unwrap_err();
     let told = error.causes.join(" ");
